@@ -84,7 +84,8 @@ impl Drop for MetricsFile {
 /// Writes the file for each text. `written` is the file that was written last. It stays open, so
 /// that no other file gets its inode number.
 ///
-/// Ends when something else is at the path: another daemon writes there, or somebody needs the name.
+/// Ends when something else is at the path: another daemon writes there, or somebody needs the
+/// name.
 fn write_all(path: &Path, written: &mut File, texts: &Receiver<String>) {
     let mut has_failed = false;
     for text in texts {

@@ -105,8 +105,8 @@ pub const SLOW_STOPPING_DATA_SOURCES_FIELD: u32 = 4002;
 /// A field of `TracingServiceEvent` that Perfetto does not have, a varint: the machine id that two
 /// relays had at the same time. If they run on two machines, the trace shows them as one.
 pub const SHARED_MACHINE_ID_FIELD: u32 = 4003;
-/// A field of `TracingServiceEvent` that Perfetto does not have, a varint: the id of a machine whose
-/// relay disconnected while the session recorded programs of it.
+/// A field of `TracingServiceEvent` that Perfetto does not have, a varint: the id of a machine
+/// whose relay disconnected while the session recorded programs of it.
 pub const RELAY_DISCONNECTED_FIELD: u32 = 4004;
 
 /// A field of `TrackDescriptor` that Perfetto does not have, a message with the fields of

@@ -19,6 +19,10 @@ const MAX_COUNTS_PER_BUFFER: usize = 128;
 
 /// Name of the count that only Esatto's service has.
 pub(crate) const GAPS_BETWEEN_PACKETS: &str = "gaps_between_packets";
+/// The event after each reading of all buffers.
+pub(crate) const READ_COMPLETED: &str = "read_tracing_buffers_completed";
+/// The event that names programs that did not stop in time.
+pub(crate) const SLOW_STOPPING: &str = "slow_stopping_data_sources";
 
 /// Counts of the service for one buffer, by their names in the schema. See `docs/spec/service.md`
 /// §17.
@@ -125,6 +129,14 @@ pub struct ServiceEvent {
     pub data_sources: Vec<NamedDataSource>,
     /// The id of the machine that the event is about.
     pub machine_id: Option<u32>,
+}
+
+impl ServiceEvent {
+    /// Returns whether the event tells that data is or may be missing: it names data sources or a
+    /// machine.
+    pub(crate) fn is_failure(&self) -> bool {
+        !self.data_sources.is_empty() || self.machine_id.is_some()
+    }
 }
 
 /// A data source that an event of the service names.
@@ -246,7 +258,7 @@ fn event_name(id: u32) -> String {
         REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
         RELAY_DISCONNECTED_FIELD => "relay_disconnected".to_owned(),
         SHARED_MACHINE_ID_FIELD => "shared_machine_id".to_owned(),
-        SLOW_STOPPING_DATA_SOURCES_FIELD => "slow_stopping_data_sources".to_owned(),
+        SLOW_STOPPING_DATA_SOURCES_FIELD => SLOW_STOPPING.to_owned(),
         id => field_names::name(field_names::service_event(), id),
     }
 }

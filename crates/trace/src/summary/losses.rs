@@ -7,7 +7,7 @@ use esatto_schema::trace_config::buffer_config::FillPolicy;
 use super::Summary;
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
-use crate::service_report::{GAPS_BETWEEN_PACKETS, TraceStats};
+use crate::service_report::{GAPS_BETWEEN_PACKETS, SLOW_STOPPING, TraceStats};
 
 /// Counts of a buffer that are losses, by their names in the schema.
 const BUFFER_COUNTS: [&str; 6] =
@@ -20,6 +20,11 @@ const OVERWRITTEN: &str = "chunks_overwritten";
 /// Chunks that a buffer did not take. A ring buffer refuses only those that have been read already,
 /// for example from the memory of a program that was about to commit them.
 const DISCARDED: &str = "chunks_discarded";
+
+/// The last flush was not answered by all programs.
+pub(super) const FINAL_FLUSH_FAILED: &str = "final_flush_failed";
+/// A program did not stop in time. Its last events may be missing.
+pub(super) const STOP_FAILED: &str = "stop_failed";
 
 /// Data that is missing in the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +117,10 @@ impl Summary {
         };
         if let Some(stats) = &self.stats {
             add("service", "flushes_failed", stats.flushes_failed, false);
-            add("service", "final_flush_failed", u64::from(stats.final_flush_succeeded == Some(false)), false);
+            add("service", FINAL_FLUSH_FAILED, u64::from(stats.final_flush_succeeded == Some(false)), false);
         }
+        let late_stops = self.service_events.iter().filter(|event| event.name == SLOW_STOPPING).count();
+        add("service", STOP_FAILED, late_stops as u64, false);
         for sequence in &self.sequences {
             for (cause, &number) in &sequence.loss_causes {
                 let place = format!("sequence {}", sequence.id);

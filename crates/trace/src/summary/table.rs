@@ -6,6 +6,9 @@ use crate::escape::Line;
 
 /// Number of rows that are shown; further ones are only counted.
 const MAX_ROWS: usize = 24;
+/// Number of important rows that are shown beside them. The service writes fewer. A hostile trace
+/// can have any number.
+const MAX_IMPORTANT_ROWS: usize = 1000;
 /// Longest cell in characters; longer ones are cut.
 pub(super) const MAX_CELL: usize = 60;
 
@@ -15,21 +18,33 @@ pub(super) struct Table {
     headers: Vec<&'static str>,
     /// The rows that are shown.
     rows: Vec<Vec<String>>,
+    /// Number of important rows among them.
+    important: usize,
     others: usize,
 }
 
 impl Table {
     pub(super) fn new(title: impl Into<String>, headers: &[&'static str]) -> Self {
-        Self { title: title.into(), headers: headers.to_vec(), rows: Vec::new(), others: 0 }
+        Self { title: title.into(), headers: headers.to_vec(), rows: Vec::new(), important: 0, others: 0 }
     }
 
     /// Adds a row. Its cells are only made if it is shown.
     pub(super) fn row<C: IntoIterator<Item = String>>(&mut self, cells: impl FnOnce() -> C) {
-        if self.rows.len() == MAX_ROWS {
-            self.others += 1;
-            return;
+        self.row_if(self.rows.len() - self.important < MAX_ROWS, cells);
+    }
+
+    /// As [`row`](Self::row), for a row that must be seen. The others do not take its place.
+    pub(super) fn important_row<C: IntoIterator<Item = String>>(&mut self, cells: impl FnOnce() -> C) {
+        let has_room = self.important < MAX_IMPORTANT_ROWS;
+        self.important += usize::from(has_room);
+        self.row_if(has_room, cells);
+    }
+
+    fn row_if<C: IntoIterator<Item = String>>(&mut self, is_shown: bool, cells: impl FnOnce() -> C) {
+        match is_shown {
+            true => self.rows.push(cells().into_iter().map(|cell| shorten(&cell)).collect()),
+            false => self.others += 1,
         }
-        self.rows.push(cells().into_iter().map(|cell| shorten(&cell)).collect());
     }
 }
 

@@ -3,12 +3,14 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use super::losses::{FINAL_FLUSH_FAILED, STOP_FAILED};
 use super::machine_column::MachineColumn;
 use super::table::Table;
 use super::{SequenceSummary, Summary, ThreadSummary};
 use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 use crate::machines::HOST;
+use crate::service_report::{READ_COMPLETED, SLOW_STOPPING, ServiceEvent};
 
 /// Advice for programs whose first events are missing.
 const HOW_TO_RECORD_THE_START: &str = "
@@ -340,11 +342,31 @@ impl Summary {
         let mut table = Table::new("Recording", &["at#", "event"]);
         let start = self.trace_start_ns();
         let at = |ts: Option<i64>| since(start, ts);
+        let is_read = |event: &ServiceEvent| event.name == READ_COMPLETED;
+        let mut reads_left = self.service_events.iter().filter(|event| is_read(event)).count();
+        let reads = match reads_left {
+            0 | 1 => String::new(),
+            reads => format!(", {reads} times until here"),
+        };
         for event in &self.service_events {
-            let machine = event.machine_id.map_or_else(String::new, |id| format!(" of machine {}", machines.label(id)));
-            table.row(|| [at(event.ts_ns), format!("{}{machine}", event.name)]);
+            // A session that is read while it records has many of them.
+            if is_read(event) {
+                reads_left -= 1;
+                if reads_left == 0 {
+                    table.row(|| [at(event.ts_ns), format!("{READ_COMPLETED}{reads}")]);
+                }
+                continue;
+            }
+            let cells = || {
+                let machine = event.machine_id.map(|id| format!(" of machine {}", machines.label(id)));
+                [at(event.ts_ns), event.name.clone() + &machine.unwrap_or_default()]
+            };
+            match event.is_failure() {
+                true => table.important_row(cells),
+                false => table.row(cells),
+            }
             for source in &event.data_sources {
-                table.row(|| [String::new(), format!("  {} of {}", source.name, source.producer)]);
+                table.important_row(|| [String::new(), format!("  {} of {}", source.name, source.producer)]);
             }
         }
         for trigger in &self.triggers {
@@ -361,11 +383,10 @@ impl Summary {
         table
     }
 
-    /// Names the producers that did not answer the last flush.
-    fn silent_at_the_end(&self) -> String {
+    /// Names the producers in the last event of this name: those that did not answer.
+    fn silent_in(&self, name: &str) -> String {
         let events = self.service_events.iter().rev();
-        let last =
-            events.filter(|event| event.name == "last_flush_slow_data_sources").find(|e| !e.data_sources.is_empty());
+        let last = events.filter(|event| event.name == name).find(|e| !e.data_sources.is_empty());
         let mut producers: Vec<&str> =
             last.iter().flat_map(|event| &event.data_sources).map(|source| source.producer.as_str()).collect();
         producers.dedup();
@@ -377,7 +398,8 @@ impl Summary {
         for loss in self.losses() {
             let remark = || match loss.what.as_str() {
                 _ if loss.expected => "normal for a ring buffer".to_owned(),
-                "final_flush_failed" => self.silent_at_the_end(),
+                FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
+                STOP_FAILED => self.silent_in(SLOW_STOPPING),
                 _ => String::new(),
             };
             table.row(|| [loss.place.clone(), loss.what.clone(), loss.number.to_string(), remark()]);

@@ -181,6 +181,46 @@ fn programs_that_did_not_answer_are_named() {
     assert_eq!(json["service_events"][0]["data_sources"][0]["producer"], "sleeper");
 }
 
+/// The unanswered flush comes after more events than the table has rows.
+#[test]
+fn failures_are_never_cut_from_a_long_recording() {
+    let mut trace = Maker::default();
+    for time in 1..=100 {
+        trace = trace.packet(|packet| {
+            packet.varint(8, time * 1_000_000);
+            packet.begin(SERVICE_EVENT).varint(READ_COMPLETED, 1);
+        });
+    }
+    for _ in 0..50 {
+        trace = trace.packet(|packet| packet.begin(SERVICE_EVENT).varint(FLUSH_STARTED, 1));
+    }
+    for event in [LAST_FLUSH_SLOW_DATA_SOURCES, REFUSED_DATA_SOURCES, SLOW_STOPPING_DATA_SOURCES] {
+        trace = trace.packet(|packet| {
+            let mut packet = packet.begin(SERVICE_EVENT);
+            let mut named = packet.begin(event);
+            let mut source = named.begin(1);
+            source.string(1, "sleeper");
+            source.string(2, "track_event");
+        });
+    }
+    let summary = trace.packet(|packet| packet.begin(SERVICE_EVENT).varint(RELAY_DISCONNECTED, 7)).summary();
+    let text = summary.to_string();
+    assert_eq!(text.matches("read_tracing_buffers_completed").count(), 1, "{text}");
+    assert!(text.contains("read_tracing_buffers_completed, 100 times until here\n"), "{text}");
+    for event in ["last_flush_slow_data_sources", "refused_data_sources", "slow_stopping_data_sources"] {
+        let rows: Vec<_> = text.lines().skip_while(|line| !line.ends_with(event)).take(2).map(str::trim).collect();
+        assert_eq!(rows, [event, "track_event of sleeper"], "{text}");
+    }
+    assert!(text.contains("relay_disconnected of machine 7\n  … and 27 more\n"), "{text}");
+    assert!(text.contains("service  stop_failed       1  no answer from sleeper\n"), "{text}");
+    assert_eq!(summary.to_json()["losses"][0]["what"], "stop_failed");
+}
+
+const FLUSH_STARTED: u32 = 9;
+const REFUSED_DATA_SOURCES: u32 = 4001;
+const SLOW_STOPPING_DATA_SOURCES: u32 = 4002;
+const RELAY_DISCONNECTED: u32 = 4004;
+
 const TRACING_DISABLED: u32 = 5;
 const READ_COMPLETED: u32 = 4;
 
