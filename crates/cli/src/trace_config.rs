@@ -6,11 +6,12 @@ use std::path::Path;
 
 use esatto_protozero::Owned as _;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
-use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig};
+use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig, WriteFlushMode};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 use esatto_trace::escape::Line;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
+use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
 
 /// Longest text of a config.
@@ -21,6 +22,8 @@ const MAX_TEXT_BYTES: u64 = 16 << 20;
 const BUFFER_KB: u32 = 64 * 1024;
 /// Longest part of a killed process's last events that may be missing.
 const FLUSH_PERIOD_MS: u32 = 1000;
+/// Time between two flushes of a session that the service writes into a file.
+const FILE_FLUSH_PERIOD_MS: u32 = 5000;
 /// Longest time after a loss until names and tracks are known again.
 const CLEAR_PERIOD_MS: u32 = 5000;
 
@@ -135,6 +138,35 @@ pub(crate) fn complete(config: &mut TraceConfig, time: Option<Duration>) -> Resu
     Ok(())
 }
 
+/// Refuses configs that record nothing, whichever programs there are.
+pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
+    let failure = |why: &str| Failure::new("cannot use the config", why);
+    if config.data_sources.is_empty() {
+        return Err(failure("it has no data_sources")
+            .hint("add for instance `data_sources { config { name: \"track_event\" } }`"));
+    }
+    let lacks_triggers = config.trigger_config.as_ref().is_some_and(|config| config.triggers.is_empty());
+    if lacks_triggers && MissingTrigger::mode(config).is_some() {
+        return Err(failure("its trigger_config has a mode, but no triggers")
+            .hint("add for instance `triggers { name: \"slow_frame\" }` to it"));
+    }
+    Ok(())
+}
+
+/// Returns a line about fields of the config that have no effect (`docs/spec/service.md` §12).
+pub(crate) fn warning(config: &TraceConfig) -> Option<&'static str> {
+    let period_ms = config.flush_period_ms.filter(|&ms| ms != 0 && config.write_into_file == Some(true))?;
+    let is_disabled = config.write_flush_mode == Some(WriteFlushMode::WRITE_FLUSH_DISABLED);
+    let is_enabled = config.write_flush_mode == Some(WriteFlushMode::WRITE_FLUSH_ENABLED);
+    let is_default = period_ms == FILE_FLUSH_PERIOD_MS
+        && !is_enabled
+        && config.file_write_period_ms.unwrap_or(0) <= FILE_FLUSH_PERIOD_MS;
+    (!is_disabled && !is_default).then_some(
+        "flush_period_ms has no effect: with write_into_file, the service flushes every 5 s, or before each write. To \
+         use flush_period_ms, add `write_flush_mode: WRITE_FLUSH_DISABLED` to the config.",
+    )
+}
+
 fn random() -> Result<i64, Failure> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
@@ -178,6 +210,20 @@ mod tests {
             assert!(failure.contains("neither text nor") && !failure.contains('\n'), "{failure}");
         }
         assert!(is_text("# Größe\nduration_ms: 7\r\n\t".as_bytes()));
+    }
+
+    #[test]
+    fn a_flush_period_has_an_effect_only_if_the_service_uses_it() {
+        let warns = |text: &str| {
+            let text = format!("write_into_file: true {text}");
+            warning(&from_text("x", text.as_bytes()).unwrap()).is_some()
+        };
+        assert!(warns("flush_period_ms: 100"));
+        assert!(warns("flush_period_ms: 5000 file_write_period_ms: 60000"));
+        assert!(warns("flush_period_ms: 5000 write_flush_mode: WRITE_FLUSH_ENABLED"));
+        assert!(!warns("flush_period_ms: 5000 file_write_period_ms: 100"));
+        assert!(!warns("flush_period_ms: 100 write_flush_mode: WRITE_FLUSH_DISABLED"));
+        assert!(!warns("flush_period_ms: 100 write_into_file: false") && !warns(""));
     }
 
     #[test]

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// The service refuses it.
-const REFUSED: &str = "buffers { size_kb: 0 }\n";
+const REFUSED: &str = "buffers { size_kb: 0 } data_sources { config { name: \"track_event\" } }\n";
 /// The service writes the file, and refuses it.
-const REFUSED_FILE: &str = "buffers { size_kb: 0 }\nwrite_into_file: true\n";
+const REFUSED_FILE: &str =
+    "buffers { size_kb: 0 } data_sources { config { name: \"track_event\" } }\nwrite_into_file: true\n";
 /// The service writes the file.
-const INTO_FILE: &str = "buffers { size_kb: 64 }\nwrite_into_file: true\nduration_ms: 200\n";
+const INTO_FILE: &str = "buffers { size_kb: 64 } data_sources { config { name: \"track_event\" } }
+write_into_file: true\nduration_ms: 200\n";
 
 fn record(harness: &Harness, args: &[&str], stdout: Stdio) -> Output {
     let mut command: Command = harness.command(esatto_bin());

@@ -19,6 +19,8 @@ fn failure(harness: &Harness, args: &[&str]) -> String {
     stderr
 }
 
+const TRACK_EVENTS: &str = "data_sources { config { name: \"track_event\" } }";
+
 /// Records `true` with a config that must be refused.
 fn refused(config: &str) -> String {
     let harness = Harness::new();
@@ -80,7 +82,7 @@ fn a_config_without_buffers() {
 #[test]
 fn a_buffer_of_an_absurd_size() {
     for size in ["0", "4294967295"] {
-        let stderr = refused(&format!("buffers {{ size_kb: {size} }}\n"));
+        let stderr = refused(&format!("buffers {{ size_kb: {size} }} {TRACK_EVENTS}\n"));
         assert!(stderr.contains("size") || stderr.contains("buffer"), "{stderr}");
     }
 }
@@ -93,7 +95,34 @@ fn a_number_that_does_not_fit() {
 
 #[test]
 fn a_duration_of_a_month() {
-    assert!(!refused("buffers { size_kb: 64 }\nduration_ms: 2592000000\n").is_empty());
+    let stderr = refused(&format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS}\nduration_ms: 2592000000\n"));
+    assert!(stderr.contains("duration_ms"), "{stderr}");
+}
+
+#[test]
+fn a_config_without_data_sources() {
+    let stderr = refused("buffers { size_kb: 64 } duration_ms: 1000\n");
+    assert!(stderr.starts_with("esatto: cannot use the config: it has no data_sources; add "), "{stderr}");
+}
+
+#[test]
+fn a_mode_of_triggers_without_a_trigger() {
+    let triggers = "trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 60000 }";
+    let stderr = refused(&format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS} {triggers}\n"));
+    assert!(stderr.contains("its trigger_config has a mode, but no triggers; add "), "{stderr}");
+}
+
+#[test]
+fn a_flush_period_without_effect() {
+    let harness = Harness::new();
+    let config = format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS} write_into_file: true flush_period_ms: 100");
+    for (more, is_told) in [("", true), ("write_flush_mode: WRITE_FLUSH_DISABLED", false)] {
+        harness.write("my.cfg", format!("{config} {more}"));
+        let mut command = harness.command(esatto_bin());
+        let output = command.args(["record", "-c", "my.cfg", "-o", "trace", "--", "true"]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("flush_period_ms has no effect: "), is_told, "{said}");
+    }
 }
 
 #[test]
@@ -128,7 +157,7 @@ fn no_service_to_record_from() {
 fn a_config_that_the_running_service_refuses() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
-    harness.write("my.cfg", "buffers { size_kb: 0 }\n");
+    harness.write("my.cfg", format!("buffers {{ size_kb: 0 }} {TRACK_EVENTS}\n"));
     let stderr = failure(&harness, &["record", "-o", "trace", "-c", "my.cfg"]);
     assert!(stderr.contains("size") || stderr.contains("buffer"), "{stderr}");
     assert_eq!(harness.state().sessions, 0);

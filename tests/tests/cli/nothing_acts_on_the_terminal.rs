@@ -112,7 +112,7 @@ fn of_what_a_service_says() {
     // The service quotes it when it refuses the config.
     harness.write(
         "my.cfg",
-        "buffers { size_kb: 64 }\ntrigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 1000 triggers { \
+        "buffers { size_kb: 64 }\ndata_sources { config { name: \"x\" } }\ntrigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 1000 triggers { \
          name: \"x\" producer_name_regex: \"(\\033[2J\\342\\200\\256\" } }\ndata_sources { config { name: \"x\" } \
          producer_name_regex_filter: \"(\\033[2J\\342\\200\\256\" }\n",
     );

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         Some(path) => trace_config::from_file(path)?,
         None => trace_config::track_events(args.all_categories),
     };
+    trace_config::check(&config)?;
     trace_config::complete(&mut config, args.time)?;
     if !args.command.is_empty() && config.write_into_file == Some(true) {
         // The service ends with this program, so what it has not written is lost if both are
@@ -74,6 +75,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         Some(service) => service.consumer().clone(),
         None => address()?,
     };
+    if let Some(line) = trace_config::warning(&config) {
+        say!("{line}");
+    }
     let has_events = has_track_events(&config);
     let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
     // The session runs, so everything that the command does after it has connected can be recorded.
