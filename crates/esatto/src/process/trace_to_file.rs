@@ -63,10 +63,10 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 /// program that is killed or aborts loses the last quarter of a second, and one that a signal ends
 /// too, unless it calls [`complete_on_signals`](crate::complete_on_signals). A panic loses nothing,
 /// even if the program is compiled with `panic = "abort"`. Threads that trace faster than the
-/// control thread reads wait for it instead of losing events: when the buffer is full, a trace point
-/// can stall its thread until the disk has taken the data. A program that must not wait gives a
-/// [`Session`] a [`SessionConfig`] that [writes into a file](SessionConfig::write_into) and does not
-/// [stall](SessionConfig::stall).
+/// control thread reads wait for it instead of losing events: when the buffer is full, a trace
+/// point can stall its thread until the disk has taken the data. A program that must not wait gives
+/// a [`Session`] a [`SessionConfig`] that [writes into a file](SessionConfig::write_into) and does
+/// not [stall](SessionConfig::stall).
 ///
 /// If another process is writing the file, this one writes `FILE.PID`, with its own number, and
 /// says so in a [notice](crate::Builder::notices). So a program and the programs that it starts can
