@@ -308,11 +308,14 @@ impl Output {
             let _ = self.file.set_len(self.written_bytes);
         }
         let failure = Failure::new(format!("cannot write all of {}", self.name.display()), &why);
-        Err(if why.kind() == io::ErrorKind::StorageFull {
-            failure.hint(format!("the first {} bytes are kept: make room and record again", self.written_bytes))
-        } else {
-            failure.hint(format!("the first {} bytes are kept", self.written_bytes))
-        })
+        let kept = match self.written_bytes {
+            0 => "nothing is kept".to_owned(),
+            bytes => format!("the first {bytes} bytes are kept"),
+        };
+        Err(failure.hint(match why.kind() {
+            io::ErrorKind::StorageFull => format!("{kept}: make room and record again"),
+            _ => kept,
+        }))
     }
 
     /// Returns the bytes of whole packets, written or collected.
@@ -569,7 +572,7 @@ mod tests {
         let mut output = Output::create(Path::new("/dev/full")).unwrap();
         output.packet(&[8, 1]).unwrap();
         let failure = output.flush().unwrap_err().to_string();
-        assert!(failure.contains("/dev/full") && failure.contains("0 bytes are kept"), "{failure}");
+        assert!(failure.contains("/dev/full") && failure.contains("nothing is kept: make room"), "{failure}");
         output.packet(&[8, 1]).unwrap();
         output.flush().unwrap();
         assert_eq!((output.packets(), output.bytes(), output.failed), (0, 0, true));

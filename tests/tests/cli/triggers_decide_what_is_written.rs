@@ -154,7 +154,7 @@ fn a_trigger_that_came_is_not_denied() {
     recording.program.signal(Signal::INT);
     assert_eq!(recording.program.wait().code(), Some(1));
     let log = recording.program.log();
-    assert!(log.contains("no snapshot could be saved") && !log.contains("did not come"), "{log}");
+    assert!(log.contains("No complete snapshot could be saved.") && !log.contains("did not come"), "{log}");
 }
 
 #[test]

@@ -5,9 +5,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use esatto_tests::raw::RawProducer;
 use esatto_tests::tiny_disk::{DISK_BYTES, TinyDisk};
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Peer, esatto_bin, skip, wait_until, wire};
+use esatto_tests::{Harness, Implementation, Peer, Signal, esatto_bin, skip, wait_until, wire};
 
 /// About a megabyte.
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
@@ -91,6 +92,32 @@ fn that_reads_the_buffers() {
         let info = Command::new(esatto_bin()).arg("info").arg(trace).output().expect("it runs");
         let info = String::from_utf8_lossy(&info.stdout);
         assert!(info.contains("\nEnd       missing: ") && info.contains("end_missing"), "{info}");
+        Ok(())
+    });
+}
+
+#[test]
+fn of_snapshots() {
+    skip(|| {
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        let _service = harness.service(Implementation::Ours);
+        let triggers =
+            "trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 60000 triggers { name: \"x\" } }";
+        let config = format!("buffers {{ size_kb: 256 }} data_sources {{ config {{ name: \"y\" }} }} {triggers}");
+        let mut recording = harness.record(Implementation::Ours, "disk/trace", &config);
+        harness.wait_for_sessions(1);
+        // No page is left.
+        let filler = vec![0; usize::try_from(DISK_BYTES).expect("small")];
+        std::fs::write(disk.path().join("filler"), filler).expect_err("the disk is full");
+        let mut producer = RawProducer::connect(&harness, "trigger");
+        assert!(producer.call("ActivateTriggers", &wire::Proto::new().bytes(1, "x")).success);
+        recording.program.wait_for_log("No space left on device");
+        recording.program.signal(Signal::INT);
+        assert_eq!(recording.program.wait().code(), Some(1));
+        let log = recording.program.log();
+        assert!(log.contains("nothing is kept: make room") && log.contains("No complete snapshot"), "{log}");
+        assert!(!log.contains("bytes are kept") && !disk.path().join("trace.0").exists(), "{log}");
         Ok(())
     });
 }

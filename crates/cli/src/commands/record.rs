@@ -106,7 +106,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         if recorded.is_refused {
             // The file of this name is not of this session.
         } else if recorded.lacks_trigger && saved.number == 0 && saved.failed {
-            say!("Nothing was written: no snapshot could be saved.");
+            say!("No complete snapshot could be saved.");
         } else if recorded.lacks_trigger && saved.number == 0 {
             say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
         } else {
