@@ -223,7 +223,7 @@ mod tests {
         assert!(warns("flush_period_ms: 5000 write_flush_mode: WRITE_FLUSH_ENABLED"));
         assert!(!warns("flush_period_ms: 5000 file_write_period_ms: 100"));
         assert!(!warns("flush_period_ms: 100 write_flush_mode: WRITE_FLUSH_DISABLED"));
-        assert!(!warns("flush_period_ms: 100 write_into_file: false") && !warns(""));
+        assert!(!warns("") && warning(&track_events(false)).is_none());
     }
 
     #[test]
