@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_crate_may_depend_on_those_above_it_only() {
-        assert_eq!(count(vec![package("ipc", &[("protozero", None), ("schema", None)])]), 0);
+        assert_eq!(count(vec![package("ports", &[("protozero", None), ("schema", None)])]), 0);
         assert_eq!(count(vec![package("ipc", &[("service", None)])]), 1);
         assert_eq!(count(vec![package("ipc", &[("service", Some("build"))])]), 1);
     }

@@ -27,14 +27,15 @@ fn trace_of(name: &str, program: &str) -> Trace {
     trace
 }
 
-/// Returns the Rust programs with a `main` in a page.
+/// Returns the Rust programs with a `main` in a page, without those that need the RPC library: they
+/// do not trace by themselves.
 #[track_caller]
 fn programs(page: &str) -> Vec<String> {
     let mut blocks = page.split("```").skip(1).step_by(2);
     let mut programs = Vec::new();
     while let Some((language, code)) = blocks.next().and_then(|block| block.split_once('\n')) {
         let is_rust = language.is_empty() || language.starts_with("rust") || language == "no_run";
-        if is_rust && code.contains("fn main()") {
+        if is_rust && code.contains("fn main()") && !code.contains("esatto_ipc") {
             assert!(!code.lines().any(|line| line.starts_with("# ")), "hides a line: {code}");
             programs.push(code.to_owned());
         }

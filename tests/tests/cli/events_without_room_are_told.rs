@@ -1,16 +1,16 @@
 //! A program whose shared memory is full drops events: `record` and `info` say so.
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, esatto_bin};
+use esatto_tests::{Harness, Implementation, Signal, esatto_bin};
 use std::process::Command;
+use std::time::Duration;
 
-/// Much more than the shared memory holds.
-const WORKLOAD: Workload = Workload { threads: 4, rounds: 20_000, pause_us: 0 };
+/// Lasts for some seconds, and writes much more in a second than the shared memory holds.
+const WORKLOAD: Workload = Workload { threads: 4, rounds: 4000, pause_us: 1000 };
 
-/// Two pages of shared memory.
 const CONFIG: &str = r#"
 buffers { size_kb: 65536 fill_policy: DISCARD }
-producers { producer_name: "esatto-producer" shm_size_kb: 8 page_size_kb: 4 }
+producers { producer_name: "esatto-producer" shm_size_kb: 16 page_size_kb: 4 }
 data_sources { config { name: "track_event" track_event_config { enabled_categories: "rendering" } } }
 "#;
 
@@ -18,10 +18,19 @@ data_sources { config { name: "track_event" track_event_config { enabled_categor
 fn at_the_end_of_the_recording() {
     let harness = Harness::new();
     let (config, trace) = (harness.write("config", CONFIG), harness.path("trace"));
-    let application = harness.application_command(Implementation::Ours, WORKLOAD);
+    let service = harness.service(Implementation::Ours);
     let mut command = harness.command(esatto_bin());
-    command.args(["record", "-c"]).arg(config).arg("-o").arg(&trace).arg(application.get_program());
-    let mut record = harness.start("esatto-record", command.args(application.get_args()));
+    command.args(["record", "-t", "1h", "-c"]).arg(config).arg("-o").arg(&trace);
+    let mut record = harness.start("esatto-record", &mut command);
+    harness.wait_for_sessions(1);
+    let mut application = harness.application(Implementation::Ours, WORKLOAD);
+    harness.wait_for_data_source("track_event");
+    std::thread::sleep(Duration::from_millis(500));
+    service.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1500));
+    service.signal(Signal::CONT);
+    application.wait_ok();
+    record.signal(Signal::INT);
     record.wait_ok();
     let log = record.log();
     assert!(log.contains("because a program found its shared memory full"), "{log}");

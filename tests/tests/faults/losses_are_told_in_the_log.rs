@@ -2,12 +2,17 @@
 //! dropped packets. What a ring buffer overwrites is lost only if somebody wants all of it.
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, wait_until};
+use esatto_tests::{Harness, Implementation, Signal, wait_until};
+use std::time::Duration;
 
 const WORKLOAD: Workload = Workload { threads: 4, rounds: 3000, pause_us: 0 };
+/// Lasts for some seconds, and writes much more in a second than [`SHARED_MEMORY`] holds.
+const LONG: Workload = Workload { threads: 4, rounds: 4000, pause_us: 1000 };
+const SHARED_MEMORY: &str = "producers { producer_name: \"esatto-producer\" shm_size_kb: 16 page_size_kb: 4 }";
 
-/// Returns the end of the session in the words of the service.
-fn end_of_session(buffer: &str, more: &str) -> String {
+/// Returns the end of the session in the words of the service. With a [`LONG`] workload, suspends
+/// the service meanwhile.
+fn end_of_session(buffer: &str, more: &str, workload: Workload) -> String {
     let harness = Harness::new();
     let service = harness.service(Implementation::Ours);
     let config = format!(
@@ -16,15 +21,22 @@ fn end_of_session(buffer: &str, more: &str) -> String {
     );
     let mut recording = harness.record(Implementation::Ours, "trace", &config);
     harness.wait_for_sessions(1);
-    harness.application(Implementation::Ours, WORKLOAD).wait_ok();
+    let mut application = harness.application(Implementation::Ours, workload);
+    if workload == LONG {
+        harness.wait_for_data_source("track_event");
+        std::thread::sleep(Duration::from_millis(500));
+        service.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(1500));
+        service.signal(Signal::CONT);
+    }
+    application.wait_ok();
     harness.stop(&mut recording);
     wait_until("the end", || service.log().lines().find(|line| line.contains(" ended after ")).map(str::to_owned))
 }
 
 #[test]
 fn of_shared_memory() {
-    let producers = "producers { producer_name: \"esatto-producer\" shm_size_kb: 16 page_size_kb: 4 }";
-    let end = end_of_session("size_kb: 65536", producers);
+    let end = end_of_session("size_kb: 65536 fill_policy: DISCARD", SHARED_MEMORY, LONG);
     assert!(end.contains(" gaps where producers dropped packets") && !end.contains("overwritten"), "{end}");
     assert!(!end.contains("nothing lost"), "{end}");
 }
@@ -32,10 +44,10 @@ fn of_shared_memory() {
 #[test]
 fn of_rings() {
     let memory = "producers { producer_name: \"esatto-producer\" shm_size_kb: 8192 }";
-    let end = end_of_session("size_kb: 64", memory);
+    let end = end_of_session("size_kb: 64", memory, WORKLOAD);
     assert!(end.contains(" bytes overwritten as a ring buffer does, "), "{end}");
     let file = format!("{memory} write_into_file: true file_write_period_ms: 60000");
-    let end = end_of_session("size_kb: 64", &file);
+    let end = end_of_session("size_kb: 64", &file, WORKLOAD);
     assert!(end.contains("lost: ") && end.contains(" bytes overwritten unread"), "{end}");
     assert!(!end.contains("as a ring"), "{end}");
 }

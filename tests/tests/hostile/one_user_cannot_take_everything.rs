@@ -49,7 +49,8 @@ fn trace_files_are_shared() {
             wait_until("the session of the other user is written", || {
                 std::fs::metadata(&path).is_ok_and(|file| file.len() > 0).then_some(())
             });
-            assert!(service.log().contains("trace files open already"), "{}", service.log());
+            // A session counts for its user until its file has taken everything.
+            assert!(service.log().contains("at most 5 are possible"), "{}", service.log());
             drop(other_ends);
         });
         Ok(())

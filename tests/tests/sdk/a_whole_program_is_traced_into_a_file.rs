@@ -98,7 +98,8 @@ fn a_mistake_is_reported_in_one_line() {
     assert_eq!(log, "esatto-whole: ESATTO_TRACE_BUFFER_KB is '-1', which is not a number of KiB\n");
     let patterns = OsStr::from_bytes(b"app\xff");
     let log = failing("patterns", program(&harness, &["return", "trace"]).env("ESATTO_TRACE_CATEGORIES", patterns));
-    assert_eq!(log, "esatto-whole: ESATTO_TRACE_CATEGORIES is 'app\u{fffd}', which is not a list of patterns\n");
+    let form = "a list of patterns such as `net,db.*,-db.rows,tag:slow`";
+    assert_eq!(log, format!("esatto-whole: ESATTO_TRACE_CATEGORIES is 'app\u{fffd}', which is not {form}\n"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Starts programs of a role in a folder of their own, and reads the files that they leave.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use esatto_trace::{Summary, Trace};
 
-use crate::{DEADLINE, ROLE, kill};
+use crate::{DEADLINE, ROLE, SIGINT, SIGTERM, kill};
 
 /// A folder of one test.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -38,6 +39,14 @@ impl Folder {
         command.args(["--exact", "a_program", "--nocapture", "--quiet"]).current_dir(&self.0);
         // No service of the machine takes part.
         command.env(ROLE, role).env("ESATTO_TRACE", "t").env("PERFETTO_PRODUCER_SOCK_NAME", self.path("no-service"));
+        // A shell that starts the tests in the background lets them ignore SIGINT.
+        // SAFETY: the function only changes the action of signals.
+        unsafe {
+            command.pre_exec(|| {
+                [SIGINT, SIGTERM].into_iter().for_each(|number| _ = libc::signal(number, libc::SIG_DFL));
+                Ok(())
+            });
+        }
         command.envs(args.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         Program(command.spawn().expect("it starts"))
     }
