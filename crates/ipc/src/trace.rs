@@ -226,13 +226,13 @@ mod imp {
     use crate::status::Status;
 
     #[derive(Clone, Debug, Default)]
-    pub(crate) struct Connection;
+    pub(crate) struct Connection {}
 
     #[allow(clippy::unused_self, reason = "as with the feature")]
     impl Connection {
         #[inline]
         pub(crate) fn new(_: u64) -> Self {
-            Self
+            Self {}
         }
 
         #[inline]
