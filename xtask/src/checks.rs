@@ -65,7 +65,12 @@ pub(crate) fn loom(package: &str) -> Command {
 /// One of them does not build.
 pub(crate) fn oldest_compiler() -> Result<(), String> {
     let mut check = shell::cargo();
-    check.args(["check", "--workspace", "--exclude", "esatto-tests", "--exclude", "esatto-conformance"]);
+    check.args(["check", "--workspace"]);
+    let tests = ["esatto-tests", "esatto-conformance", "esatto-rpc-tests", "esatto-sim", "esatto-planted"];
+    // The last one is an example whose dependencies want a newer one, sooner or later.
+    for package in tests.into_iter().chain(["traced-calls"]) {
+        check.args(["--exclude", package]);
+    }
     check
         .env("RUSTC", peers::folder()?.join("rustc/rustc"))
         .env("CARGO_TARGET_DIR", shell::target_dir().join("oldest"));
