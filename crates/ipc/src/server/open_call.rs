@@ -29,26 +29,26 @@ impl OpenCall {
     }
 
     /// Answers the call. If the reply cannot be sent, the client gets the reason as a status.
-    pub(super) fn answer(mut self, body: &[u8], fd: Option<OwnedFd>) {
-        if let Err(error) = self.send(body, fd, false) {
+    pub(super) fn answer(mut self, body: &[u8], mut fd: Option<OwnedFd>) {
+        if let Err(error) = self.send(body, &mut fd, false) {
             if error != SendError::Closed {
                 self.fail(&error.into());
             }
         }
     }
 
-    /// Sends a reply; the last one unless `has_more`.
-    pub(super) fn send(&mut self, body: &[u8], mut fd: Option<OwnedFd>, has_more: bool) -> Result<(), SendError> {
+    /// Sends a reply; the last one unless `has_more`. Keeps the descriptor if there is no room.
+    pub(super) fn send(&mut self, body: &[u8], fd: &mut Option<OwnedFd>, has_more: bool) -> Result<(), SendError> {
         if self.shared.stream.family() != Family::Unix {
             // No client of another kind of socket expects one.
-            fd = None;
+            *fd = None;
         }
         let limits = &self.shared.limits;
         let sent = self.shared.change(|state| {
             if has_more && state.out.queued() >= limits.pause_at {
                 return Err(SendError::Full);
             }
-            state.callee.reply(self.key, body, &mut fd, has_more, &mut state.out)
+            state.callee.reply(self.key, body, fd, has_more, &mut state.out)
         });
         self.is_over |= !has_more && sent.is_ok();
         sent

@@ -35,7 +35,7 @@ impl<T: Owned> Replies<T> {
     /// [`SendError::Closed`], [`SendError::TooLarge`].
     pub async fn send(&mut self, message: &T) -> Result<(), SendError> {
         let bytes = message.encode();
-        poll_fn(|cx| self.poll_send(&bytes, cx)).await
+        poll_fn(|cx| self.poll_send(&bytes, &mut None, cx)).await
     }
 
     /// Sends a reply with a descriptor when the client has room for it.
@@ -44,8 +44,8 @@ impl<T: Owned> Replies<T> {
     ///
     /// [`SendError::Closed`], [`SendError::TooLarge`].
     pub async fn send_with_fd(&mut self, message: &T, fd: OwnedFd) -> Result<(), SendError> {
-        poll_fn(|cx| self.poll_ready(cx)).await?;
-        self.call.send(&message.encode(), Some(fd), true)
+        let (bytes, mut fd) = (message.encode(), Some(fd));
+        poll_fn(|cx| self.poll_send(&bytes, &mut fd, cx)).await
     }
 
     /// Sends a reply if the client has room for it.
@@ -54,7 +54,7 @@ impl<T: Owned> Replies<T> {
     ///
     /// [`SendError::Full`] if it has none; [`SendError::Closed`], [`SendError::TooLarge`].
     pub fn try_send(&mut self, message: &T) -> Result<(), SendError> {
-        self.call.send(&message.encode(), None, true)
+        self.call.send(&message.encode(), &mut None, true)
     }
 
     /// Sends a reply. Blocks this thread until the client has room for it: do not call it on the
@@ -68,7 +68,7 @@ impl<T: Owned> Replies<T> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
         loop {
-            match self.poll_send(&bytes, &mut cx) {
+            match self.poll_send(&bytes, &mut None, &mut cx) {
                 Poll::Ready(result) => return result,
                 Poll::Pending => thread::park(),
             }
@@ -116,9 +116,14 @@ impl<T: Owned> Replies<T> {
         self.call.is_cancelled()
     }
 
-    fn poll_send(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Poll<Result<(), SendError>> {
+    fn poll_send(
+        &mut self,
+        bytes: &[u8],
+        fd: &mut Option<OwnedFd>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError>> {
         loop {
-            match self.call.send(bytes, None, true) {
+            match self.call.send(bytes, fd, true) {
                 Err(SendError::Full) => match self.poll_ready(cx) {
                     Poll::Ready(Ok(())) => {}
                     poll => return poll,
