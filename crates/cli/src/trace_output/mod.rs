@@ -1,15 +1,18 @@
 //! Trace file that the command writes itself.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, IsTerminal as _, Write};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+mod file_names;
+mod target;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, linkat};
 use rustix::io::Errno;
 
+use self::file_names::{default_names, next_name};
+use self::target::{Kind, create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
 
 /// Packets are collected up to this size before they are written.
@@ -52,29 +55,6 @@ pub(crate) struct Output {
     failed: bool,
     /// The trace is complete, perhaps empty: the file stays.
     finished: bool,
-}
-
-/// Target of the packets, which decides how it may be changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A file that the shell or another program opened. It is only written to, because it may hold
-    /// other content (`>> log`).
-    Given,
-    /// A pipe or a device, which cannot be emptied.
-    Stream,
-    /// A file that does not exist yet. It can be created; this was tried.
-    Planned,
-    /// A new file that gets its name with its first bytes. Until then it vanishes if this program
-    /// is killed.
-    Nameless,
-    /// A new file. It is removed if it stays empty.
-    Created,
-    /// An existing file, to be emptied before the first write.
-    Existing,
-    /// An existing file that has been emptied.
-    Emptied,
-    /// A new file that replaces an existing one as soon as the session runs.
-    Beside { temporary: PathBuf, target: PathBuf },
 }
 
 impl Output {
@@ -381,158 +361,6 @@ impl AsFd for Output {
     }
 }
 
-/// Opens the file at `path`, or plans it. Returns the name of the file that this leads to.
-fn open(path: &Path) -> io::Result<(File, Kind, PathBuf)> {
-    let opened = |file, kind| Ok((file, kind, path.to_owned()));
-    if Output::is_stdout(path) {
-        return opened(io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given);
-    }
-    if path == Path::new("/dev/stderr") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
-        // Opening it again would start at its first byte: append, so that nothing is overwritten.
-        return opened(OpenOptions::new().append(true).open(path)?, Kind::Given);
-    }
-    if let Some(file) = plan(path)? {
-        return opened(file, Kind::Planned);
-    }
-    // With O_CREAT, the kernel refuses files that other users have placed in a folder like /tmp
-    // (fs.protected_regular, fs.protected_fifos).
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).mode(0o600);
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A symbolic link to a missing file. The kernel follows it, because it knows which
-            // links are safe. Later the file is created where it was now.
-            let file = options.read(true).open(path)?;
-            let target = std::fs::read_link(proc_path(&file)).or_else(|_| path.canonicalize())?;
-            remove(&target, &file)?;
-            Ok((file, Kind::Planned, target))
-        }
-        Err(error) => Err(error),
-        Ok(meta) if meta.is_file() => {
-            let file = options.clone().read(true).open(path).or_else(|_| options.open(path))?;
-            if !file.metadata()?.is_file() {
-                return Err(io::Error::other("another program has replaced it"));
-            }
-            opened(file, Kind::Existing)
-        }
-        Ok(meta) if meta.file_type().is_socket() => Err(io::Error::other("it is a socket")),
-        // Open only the write end of a pipe: this waits for a reader, and notices when it closes
-        // the pipe.
-        Ok(_) => opened(options.open(path)?, Kind::Stream),
-    }
-}
-
-/// Creates a file, readable only for its owner. Fails if the name is taken, also by a link.
-fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
-}
-
-/// Tries whether a file of this name can be created. It is created again for its first packet.
-/// Returns the file of the trial, or `None` if the name is taken.
-fn plan(path: &Path) -> io::Result<Option<File>> {
-    match create_new(path) {
-        Ok(file) => {
-            remove(path, &file)?;
-            Ok(Some(file))
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Removes the name `path` if it is still that of `file`.
-fn remove(path: &Path, file: &File) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default();
-    // Through a descriptor, so that no link takes the place of the folder between the two steps.
-    let folder = rustix::fs::open(folder_of(path), OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let named = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => return Ok(()),
-        named => named?,
-    };
-    let own = rustix::fs::fstat(file)?;
-    if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) {
-        rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
-    }
-    Ok(())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
-}
-
-/// Opens a new file without a name, in the folder where `name` belongs. Returns `None` if the file
-/// system has no such files, or `name` is a link.
-fn nameless(name: &Path) -> Option<File> {
-    if name.symlink_metadata().is_ok() {
-        return None;
-    }
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(folder_of(name), flags, Mode::RUSR | Mode::WUSR).ok()?);
-    // It gets its name through /proc.
-    Path::new(&proc_path(&file)).exists().then_some(file)
-}
-
-fn proc_path(file: &File) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
-}
-
-/// Returns a hidden name, in the folder of `target`, that no file has.
-fn name_beside(target: &Path) -> io::Result<PathBuf> {
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{:016x}", u64::from_ne_bytes(random)));
-    Ok(target.with_file_name(name))
-}
-
-/// Creates a file in the folder of `target`, with the mode and, if allowed, the owner of the old
-/// one.
-fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
-    let temporary = name_beside(target)?;
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
-    // If the owner cannot be kept, record anyway. But without the owner, the mode could let other
-    // users read the trace.
-    if fchown(&file, Some(old.uid()), Some(old.gid())).is_ok() {
-        let _ = file.set_permissions(old.permissions());
-    }
-    Ok((temporary, file))
-}
-
-/// Returns the names of new traces of `program` at this moment, best first.
-fn default_names(program: &str) -> impl Iterator<Item = PathBuf> {
-    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    // A name may have any characters but these.
-    let program: String = program.chars().map(|c| if c == '/' || c.is_control() { '_' } else { c }).collect();
-    let first = PathBuf::from(format!("{program}-{}.pftrace", utc(since_epoch.as_secs())));
-    std::iter::successors(Some(first), |name| Some(next_name(name)))
-}
-
-/// Returns `x-2.pftrace` after `x.pftrace`, then `x-3.pftrace`.
-fn next_name(name: &Path) -> PathBuf {
-    let extension = name.extension().map_or_else(String::new, |extension| format!(".{}", extension.to_string_lossy()));
-    let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    // The date has two dashes of its own.
-    let (base, number) = match stem.rsplit_once('-') {
-        Some((base, number)) if number.len() < 6 => (base, number.parse().unwrap_or(1)),
-        _ => (stem.as_str(), 1),
-    };
-    name.with_file_name(format!("{base}-{}{extension}", number + 1))
-}
-
-/// Formats a time in UTC as `20261123-092632`.
-fn utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86400, seconds % 86400);
-    // Years begin in March here, so that a leap day is the last one of its year.
-    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = era * 400 + year + u64::from(month <= 2);
-    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
-}
-
 /// Appends a packet as a field of a `Trace`.
 pub(crate) fn push_packet(trace: &mut Vec<u8>, packet: &[u8]) {
     trace.push(PACKET_TAG);
@@ -552,6 +380,7 @@ fn push_varint(out: &mut Vec<u8>, value: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::Mode;
 
     #[test]
     fn each_packet_gets_its_tag_and_minimal_length() {
@@ -636,16 +465,6 @@ mod tests {
         assert_eq!(std::fs::read(&new).unwrap(), [0x0a, 0]);
         output.finish().unwrap();
         assert_eq!(output.final_bytes(true), Some(2));
-    }
-
-    #[test]
-    fn a_default_name_has_program_and_date_and_is_never_taken_twice() {
-        assert_eq!(utc(0), "19700101-000000");
-        assert_eq!(utc(951_782_399), "20000228-235959");
-        assert_eq!(utc(951_782_400), "20000229-000000");
-        assert_eq!(utc(1_795_425_992), "20261123-092632");
-        assert_eq!(next_name(Path::new("a/x-20261123-092632.pftrace")), Path::new("a/x-20261123-092632-2.pftrace"));
-        assert_eq!(next_name(Path::new("x-20261123-092632-9.pftrace")), Path::new("x-20261123-092632-10.pftrace"));
     }
 
     #[test]

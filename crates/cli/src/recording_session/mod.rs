@@ -11,13 +11,16 @@
 //! The service handles the calls of one connection in order (`docs/spec/wire-protocol.md` §4), so a
 //! program that starts after `start` finds the session.
 
+mod finish;
+mod service_file;
+mod stats;
+mod timeouts;
+
 use core::time::Duration;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use esatto_ipc::blocking_client::Reply;
@@ -26,35 +29,31 @@ use esatto_protozero::{Owned as _, ProtoString};
 use esatto_schema::observable_events::Type;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{
-    EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader, ObserveEventsRequest,
+    EnableTracingRequest, EnableTracingResponseReader, GetTraceStatsResponseReader, ObserveEventsRequest,
     ObserveEventsResponse, ReadBuffersResponseReader, TraceConfig,
 };
-use esatto_trace::{Loss, Reading, TraceStats};
+use esatto_trace::TraceStats;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::awaited_programs::{AwaitedPrograms, Patience};
+pub(crate) use self::finish::Recorded;
+use self::service_file::ServiceFile;
+use self::stats::Stats;
+use self::timeouts::{Timeouts, patience};
+use crate::awaited_programs::AwaitedPrograms;
 use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
-use crate::progress::{Counts, Progress};
+use crate::progress::Counts;
 use crate::service_connection::{connect, lost};
 use crate::service_state::Programs;
 use crate::snapshots::{Snapshot, Snapshots};
-use crate::trace_content::{Content, End, Silent};
+use crate::trace_content::Content;
 use crate::trace_output::{MAX_PACKET_BYTES, Output};
 
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time for all of the answer about the programs. The trace is complete without it.
-const PROGRAMS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two questions about the programs while they record.
 const PROGRAMS_PERIOD: Duration = Duration::from_secs(5);
-/// Time that the service gives programs to flush and to stop if the config names none
-/// (`docs/spec/service.md` §10, §12).
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time that the service itself may need for a flush and for a stop, beyond that.
-const FLUSH_MARGIN: Duration = Duration::from_secs(2);
-const STOP_MARGIN: Duration = Duration::from_secs(10);
 /// Time between two readings of a buffer that is read while it records.
 const DRAIN_PERIOD: Duration = Duration::from_millis(250);
 /// Time between two queries of the service's counts.
@@ -70,10 +69,6 @@ const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
 const MIN_TRACE_BYTES: u64 = 256 << 20;
 /// Name of the method that reports events of the session.
 const OBSERVE_EVENTS: &str = "ObserveEvents";
-/// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
-/// §9).
-const FLUSH_FLAGS: u64 = 0x22;
-
 /// Way of the trace into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
@@ -133,85 +128,6 @@ pub(crate) struct RecordingSession {
     ended: Option<Option<String>>,
     /// The service has closed the connection.
     is_service_gone: bool,
-}
-
-/// A file that the service creates exclusively (`docs/spec/service.md` §18).
-#[derive(Debug)]
-struct ServiceFile {
-    path: PathBuf,
-    /// The name was taken before the session.
-    was_taken: bool,
-}
-
-impl ServiceFile {
-    fn new(path: PathBuf) -> Self {
-        Self { was_taken: path.symlink_metadata().is_ok(), path }
-    }
-
-    /// Opens the file for reading.
-    fn open(&self) -> io::Result<File> {
-        // The service has its own current folder, and perhaps another user.
-        if !self.path.is_absolute() || self.was_taken || !self.path.symlink_metadata()?.is_file() {
-            return Err(io::Error::from(io::ErrorKind::Unsupported));
-        }
-        File::open(&self.path)
-    }
-
-    /// Returns whether this program can see that the service has not created the file.
-    fn is_missing(&self) -> bool {
-        let is_free = || matches!(self.path.try_exists(), Ok(false));
-        self.path.is_absolute() && (self.was_taken || is_free())
-    }
-}
-
-/// Longest times until the service answers.
-#[derive(Clone, Copy, Debug)]
-struct Timeouts {
-    flush: Duration,
-    stop: Duration,
-}
-
-/// Counts of the service for the session (`docs/spec/service.md` §17).
-#[derive(Clone, Copy, Debug, Default)]
-struct Stats {
-    written_bytes: u64,
-    losses: u64,
-    /// Gaps where a program dropped packets, because it found its shared memory full.
-    gaps: u64,
-    /// Chunks of ring buffers that newer ones replaced, as intended.
-    overwritten: u64,
-}
-
-/// Result of a recording.
-#[derive(Debug)]
-pub(crate) struct Recorded {
-    /// Bytes that are in the file, as far as this program can know.
-    pub(crate) bytes: Option<u64>,
-    pub(crate) losses: u64,
-    /// Gaps where a program dropped packets, because it found its shared memory full.
-    pub(crate) gaps: u64,
-    /// Chunks of ring buffers that newer ones replaced, as intended.
-    pub(crate) overwritten: u64,
-    /// Name of the file; `None` if the service has created it, or snapshots were taken.
-    pub(crate) file: Option<PathBuf>,
-    /// True if the file has an event of a program, or cannot be read.
-    pub(crate) has_events: bool,
-    /// True if the service keeps the trace back because no trigger has come.
-    pub(crate) lacks_trigger: bool,
-    /// Triggers that got no snapshot, because too many came.
-    pub(crate) missed_snapshots: u64,
-    /// Programs that were connected at any time.
-    pub(crate) programs: Programs,
-    pub(crate) silent: Silent,
-    /// Reason why the service ended the session, unless it was asked to.
-    pub(crate) error: Option<String>,
-    /// True if the error came before the service had created its file.
-    pub(crate) is_refused: bool,
-    /// True if all programs have delivered their remaining data.
-    pub(crate) flushed: bool,
-    /// The service has ended before this program had its answers. True if it has completed the
-    /// file.
-    pub(crate) completed_by_service: Option<bool>,
 }
 
 impl RecordingSession {
@@ -403,229 +319,6 @@ impl RecordingSession {
         self.snapshots.as_mut().map(Snapshots::results).unwrap_or_default()
     }
 
-    /// Ends the session if it still runs, and brings all of the trace into the file. Passes the
-    /// last snapshots to `save`.
-    pub(crate) fn finish(
-        mut self,
-        progress: &Progress,
-        save: impl FnMut(Vec<Result<Snapshot, Failure>>),
-    ) -> Result<Recorded, Failure> {
-        let ended = self.end(progress, save);
-        let flushed = match ended {
-            _ if self.is_left_alone() => true,
-            Ok(flushed) => flushed,
-            Err(failure) => return Err(self.give_up(failure)),
-        };
-        if self.is_left_alone() {
-            self.content.wants_silent = true;
-            // The service may have told the end of the session before its own.
-            while let Ok(Some(reply)) = self.client.try_reply() {
-                self.on_reply(&reply)?;
-            }
-        }
-        let completed_by_service = self.is_left_alone().then(|| self.has_completed_file());
-        let (mut bytes, mut file, mut lacks_trigger) = (None, None, false);
-        if let Some(mut output) = self.output.take() {
-            let is_by_service = self.transfer == Transfer::ByService;
-            lacks_trigger = self.waits_for_trigger
-                && if is_by_service { output.final_bytes(true) == Some(0) } else { output.packets() == 0 };
-            let is_missing = completed_by_service == Some(false) && output.final_bytes(true) == Some(0);
-            if self.snapshots.is_some() || lacks_trigger || is_missing {
-                bytes = is_missing.then_some(0);
-                output.give_up();
-            } else {
-                output.finish()?;
-                if is_by_service {
-                    // If the file cannot be read, it may have events.
-                    match output.reopen() {
-                        Ok(trace) => self.content.read(trace),
-                        Err(_) => self.content.has_events = true,
-                    }
-                }
-                (bytes, file) = (output.final_bytes(is_by_service), Some(output.name().to_owned()));
-            }
-        } else {
-            match self.service_file.as_ref().and_then(|file| file.open().ok()) {
-                Some(trace) => {
-                    lacks_trigger = self.waits_for_trigger && trace.metadata().is_ok_and(|meta| meta.len() == 0);
-                    self.content.read(trace);
-                }
-                None => self.content.has_events = true,
-            }
-        }
-        let error = self.ended.flatten();
-        let is_refused = error.is_some() && self.service_file.is_some_and(|file| file.is_missing());
-        Ok(Recorded {
-            // If the service has asked for the last events, only the trace tells.
-            flushed: flushed && self.content.silent.at_flush.is_empty(),
-            bytes,
-            losses: self.stats.losses,
-            gaps: self.stats.gaps,
-            overwritten: self.stats.overwritten,
-            file,
-            has_events: self.content.has_events,
-            lacks_trigger,
-            missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
-            programs: self.programs,
-            silent: self.content.silent,
-            error,
-            is_refused,
-            completed_by_service,
-        })
-    }
-
-    /// Ends the recording because of a failure. If the service has gone, adds what is on the disk.
-    pub(crate) fn give_up(mut self, failure: Failure) -> Failure {
-        if !self.is_service_gone {
-            return failure;
-        }
-        let kept = match (&mut self.output, &self.snapshots) {
-            (_, Some(snapshots)) if snapshots.saved > 0 => "the snapshots up to then are complete".to_owned(),
-            (Some(output), _) => {
-                if let Err(failure) = output.flush() {
-                    return failure;
-                }
-                match output.bytes() {
-                    0 => "nothing was written".to_owned(),
-                    bytes => {
-                        let name = output.name();
-                        let name = if Output::is_stdout(name) { "stdout".into() } else { name.to_string_lossy() };
-                        format!("{name} has the first {bytes} bytes, the end is missing")
-                    }
-                }
-            }
-            (None, _) => return failure,
-        };
-        Failure::new("lost the connection to the tracing service", "it has ended or was restarted").hint(kept)
-    }
-
-    /// Ends the session if it still runs, and reads what the service has. Returns whether all
-    /// programs have delivered their remaining data.
-    fn end(
-        &mut self,
-        progress: &Progress,
-        mut save: impl FnMut(Vec<Result<Snapshot, Failure>>),
-    ) -> Result<bool, Failure> {
-        let flushed = self.has_ended() || self.flush(progress)?;
-        self.content.wants_silent |= !flushed;
-        self.await_programs()?;
-        if let Some(snapshots) = &mut self.snapshots {
-            // A clone needs the session, which is gone if it failed.
-            let has_failed = matches!(self.ended, Some(Some(_)));
-            save(snapshots.finish(!has_failed));
-        }
-        self.disable(progress)?;
-        if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
-            self.read_all()?;
-        }
-        self.final_stats()?;
-        // The reply has no content. This waits for it so that the buffers are freed before this
-        // program ends.
-        self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(|e| self.lost(e))?;
-        Ok(flushed)
-    }
-
-    /// Returns whether the file has all that the service recorded. The service ends the session
-    /// only after it has completed the file, and the file usually says so itself.
-    fn has_completed_file(&self) -> bool {
-        let file = match (&self.output, &self.service_file) {
-            (Some(output), _) => output.reopen(),
-            (None, Some(file)) => file.open(),
-            (None, None) => return false,
-        };
-        let has_ended = self.ended == Some(None);
-        let end = file.map(End::of);
-        end.map_or(has_ended, |end| end.is_whole && (has_ended || end.is_noted))
-    }
-
-    /// Asks all programs for their remaining data. Returns false if some did not answer in time.
-    fn flush(&mut self, progress: &Progress) -> Result<bool, Failure> {
-        self.observe_programs()?;
-        let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
-        let flushing = self.client.send("Flush", &request.encode(), None);
-        self.flushing = Some(flushing.map_err(|e| self.lost(e))?);
-        self.awaited.on_flush(Instant::now());
-        let deadline = Instant::now() + self.timeouts.flush;
-        while self.flushing.is_some() && !self.has_ended() {
-            match self.next_reply(deadline, progress) {
-                Ok(reply) if Some(reply.request_id) == self.flushing => {
-                    self.flushing = None;
-                    return Ok(reply.success);
-                }
-                Ok(reply) => self.on_reply(&reply)?,
-                Err(IpcError::Timeout) => return Ok(false),
-                Err(e) => return Err(self.lost(e)),
-            }
-        }
-        Ok(true)
-    }
-
-    fn disable(&mut self, progress: &Progress) -> Result<(), Failure> {
-        if self.has_ended() {
-            return Ok(());
-        }
-        self.client.send("DisableTracing", &[], None).map_err(|e| self.lost(e))?;
-        let begun = Instant::now();
-        self.awaited.on_stop(begun);
-        while !self.has_ended() {
-            match self.next_reply(begun + self.timeouts.stop, progress) {
-                Ok(reply) => self.on_reply(&reply)?,
-                Err(e @ IpcError::Timeout) => return Err(Failure::new("the service did not end the session", e)),
-                Err(e) => return Err(self.lost(e)),
-            }
-        }
-        // The session names those that let the service wait until the end.
-        self.content.wants_silent |= begun.elapsed() + STOP_MARGIN >= self.timeouts.stop;
-        Ok(())
-    }
-
-    fn read_all(&mut self) -> Result<(), Failure> {
-        // Two streams at once would mix their packets (§13), so the current one is read to its end
-        // first.
-        self.left_bytes = self.max_trace_bytes;
-        self.await_read()?;
-        self.read()?;
-        self.await_read()?;
-        // Without a trigger, there is nothing to deliver. If the session has failed, that is the
-        // reason.
-        if self.is_read_refused && !self.waits_for_trigger && !matches!(self.ended, Some(Some(_))) {
-            return Err(Failure::new("the service did not deliver the trace", "it refused to read its buffers"));
-        }
-        Ok(())
-    }
-
-    fn await_read(&mut self) -> Result<(), Failure> {
-        while self.reading.is_some() {
-            // The timeout is for each reply, not for all together.
-            self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service did not deliver the trace")?;
-        }
-        Ok(())
-    }
-
-    fn final_stats(&mut self) -> Result<(), Failure> {
-        match self.client.call("GetTraceStats", &[], Some(ANSWER_TIMEOUT)) {
-            Ok(reply) => self.on_stats(&reply),
-            // Services before Android 10 have no stats.
-            Err(IpcError::NoSuchMethod(_)) => {}
-            Err(e) => return Err(self.lost(e)),
-        }
-        Ok(())
-    }
-
-    /// Waits for the next reply. Tells the user for whom, if it takes long.
-    fn next_reply(&mut self, deadline: Instant, progress: &Progress) -> Result<Reply, IpcError> {
-        loop {
-            if let Some(line) = self.awaited() {
-                progress.note(&line);
-            }
-            let now = Instant::now();
-            match next_reply(&mut self.client, deadline.min(now + TICK)) {
-                Err(IpcError::Timeout) if now + TICK < deadline => {}
-                other => return other,
-            }
-        }
-    }
-
     /// Asks the service to tell which programs run, and which have stopped.
     fn observe_programs(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no such method.
@@ -647,23 +340,6 @@ impl RecordingSession {
         if self.asked_state.is_none() && self.tells_programs {
             self.last_asked_state = Instant::now();
             self.asked_state = Some(self.client.send("QueryServiceState", &[], None).map_err(|e| self.lost(e))?);
-        }
-        Ok(())
-    }
-
-    /// Asks for the programs once more, and waits for the answer. A trace does not need it.
-    fn await_programs(&mut self) -> Result<(), Failure> {
-        let deadline = Instant::now() + PROGRAMS_TIMEOUT;
-        for _ in 0..2 {
-            // The first time this waits for an earlier question.
-            self.ask_for_programs()?;
-            while self.asked_state.is_some() {
-                match next_reply(&mut self.client, deadline) {
-                    Ok(reply) => self.on_reply(&reply)?,
-                    Err(IpcError::Timeout) => self.do_without_programs(),
-                    Err(e) => return Err(self.lost(e)),
-                }
-            }
         }
         Ok(())
     }
@@ -705,15 +381,6 @@ impl RecordingSession {
     fn read(&mut self) -> Result<(), Failure> {
         self.reading = Some(self.client.send("ReadBuffers", &[], None).map_err(|e| self.lost(e))?);
         Ok(())
-    }
-
-    /// Takes the next reply.
-    fn await_reply(&mut self, deadline: Instant, what: &str) -> Result<(), Failure> {
-        match next_reply(&mut self.client, deadline) {
-            Ok(reply) => self.on_reply(&reply),
-            Err(e @ IpcError::Timeout) => Err(Failure::new(what, e)),
-            Err(e) => Err(self.lost(e)),
-        }
     }
 
     fn on_reply(&mut self, reply: &Reply) -> Result<(), Failure> {
@@ -856,36 +523,4 @@ fn name_session(config: &mut TraceConfig) -> ProtoString {
         config.unique_session_name = Some(format!("esatto-record-{msb:016x}{lsb:016x}").into());
     }
     config.unique_session_name.clone().unwrap_or_default()
-}
-
-/// Returns the times that programs have with this config.
-fn patience(config: &TraceConfig) -> Patience {
-    let of = |ms: Option<u32>| ms.filter(|&ms| ms != 0).map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
-    Patience { flush: of(config.flush_timeout_ms), stop: of(config.data_source_stop_timeout_ms) }
-}
-
-impl Timeouts {
-    /// Adds the margins to the times that programs have.
-    fn of(patience: Patience) -> Self {
-        Self { flush: patience.flush + FLUSH_MARGIN, stop: patience.stop + STOP_MARGIN }
-    }
-}
-
-impl Stats {
-    /// Adds up the counts. An overwritten buffer is no loss if it is read only at the end.
-    fn of(stats: &TraceStats, first: &TraceStats, config: &[u8], transfer: Transfer) -> Self {
-        let is_at_end = matches!(transfer, Transfer::AtEnd | Transfer::Snapshots);
-        let reading = if is_at_end { Reading::AtEnd } else { Reading::Continuous };
-        let losses = stats.losses_since(first, config, reading);
-        let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
-        let number = |is_counted: &dyn Fn(&Loss) -> bool| {
-            sum(&mut losses.iter().filter(|loss| is_counted(loss)).map(|loss| loss.number))
-        };
-        Self {
-            written_bytes: sum(&mut stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).copied()),
-            losses: number(&|loss| !loss.expected && !loss.is_of_shared_memory()),
-            gaps: number(&Loss::is_of_shared_memory),
-            overwritten: number(&|loss| loss.expected),
-        }
-    }
 }

@@ -1,0 +1,308 @@
+//! The end of a recording: the last events, the stop, and the rest of the trace.
+
+use core::time::Duration;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use esatto_ipc::Error as IpcError;
+use esatto_ipc::blocking_client::Reply;
+use esatto_protozero::Owned as _;
+use esatto_schema::FlushRequest;
+
+use super::timeouts::STOP_MARGIN;
+use super::{ANSWER_TIMEOUT, RecordingSession, TICK, Transfer, next_reply};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::service_state::Programs;
+use crate::snapshots::Snapshot;
+use crate::trace_content::{End, Silent};
+use crate::trace_output::Output;
+
+/// Longest time for all of the answer about the programs. The trace is complete without it.
+const PROGRAMS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
+/// §9).
+const FLUSH_FLAGS: u64 = 0x22;
+
+/// Result of a recording.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// Bytes that are in the file, as far as this program can know.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) losses: u64,
+    /// Gaps where a program dropped packets, because it found its shared memory full.
+    pub(crate) gaps: u64,
+    /// Chunks of ring buffers that newer ones replaced, as intended.
+    pub(crate) overwritten: u64,
+    /// Name of the file; `None` if the service has created it, or snapshots were taken.
+    pub(crate) file: Option<PathBuf>,
+    /// True if the file has an event of a program, or cannot be read.
+    pub(crate) has_events: bool,
+    /// True if the service keeps the trace back because no trigger has come.
+    pub(crate) lacks_trigger: bool,
+    /// Triggers that got no snapshot, because too many came.
+    pub(crate) missed_snapshots: u64,
+    /// Programs that were connected at any time.
+    pub(crate) programs: Programs,
+    pub(crate) silent: Silent,
+    /// Reason why the service ended the session, unless it was asked to.
+    pub(crate) error: Option<String>,
+    /// True if the error came before the service had created its file.
+    pub(crate) is_refused: bool,
+    /// True if all programs have delivered their remaining data.
+    pub(crate) flushed: bool,
+    /// The service has ended before this program had its answers. True if it has completed the
+    /// file.
+    pub(crate) completed_by_service: Option<bool>,
+}
+
+impl RecordingSession {
+    /// Ends the session if it still runs, and brings all of the trace into the file. Passes the
+    /// last snapshots to `save`.
+    pub(crate) fn finish(
+        mut self,
+        progress: &Progress,
+        save: impl FnMut(Vec<Result<Snapshot, Failure>>),
+    ) -> Result<Recorded, Failure> {
+        let ended = self.end(progress, save);
+        let flushed = match ended {
+            _ if self.is_left_alone() => true,
+            Ok(flushed) => flushed,
+            Err(failure) => return Err(self.give_up(failure)),
+        };
+        if self.is_left_alone() {
+            self.content.wants_silent = true;
+            // The service may have told the end of the session before its own.
+            while let Ok(Some(reply)) = self.client.try_reply() {
+                self.on_reply(&reply)?;
+            }
+        }
+        let completed_by_service = self.is_left_alone().then(|| self.has_completed_file());
+        let (mut bytes, mut file, mut lacks_trigger) = (None, None, false);
+        if let Some(mut output) = self.output.take() {
+            let is_by_service = self.transfer == Transfer::ByService;
+            lacks_trigger = self.waits_for_trigger
+                && if is_by_service { output.final_bytes(true) == Some(0) } else { output.packets() == 0 };
+            let is_missing = completed_by_service == Some(false) && output.final_bytes(true) == Some(0);
+            if self.snapshots.is_some() || lacks_trigger || is_missing {
+                bytes = is_missing.then_some(0);
+                output.give_up();
+            } else {
+                output.finish()?;
+                if is_by_service {
+                    // If the file cannot be read, it may have events.
+                    match output.reopen() {
+                        Ok(trace) => self.content.read(trace),
+                        Err(_) => self.content.has_events = true,
+                    }
+                }
+                (bytes, file) = (output.final_bytes(is_by_service), Some(output.name().to_owned()));
+            }
+        } else {
+            match self.service_file.as_ref().and_then(|file| file.open().ok()) {
+                Some(trace) => {
+                    lacks_trigger = self.waits_for_trigger && trace.metadata().is_ok_and(|meta| meta.len() == 0);
+                    self.content.read(trace);
+                }
+                None => self.content.has_events = true,
+            }
+        }
+        let error = self.ended.flatten();
+        let is_refused = error.is_some() && self.service_file.is_some_and(|file| file.is_missing());
+        Ok(Recorded {
+            // If the service has asked for the last events, only the trace tells.
+            flushed: flushed && self.content.silent.at_flush.is_empty(),
+            bytes,
+            losses: self.stats.losses,
+            gaps: self.stats.gaps,
+            overwritten: self.stats.overwritten,
+            file,
+            has_events: self.content.has_events,
+            lacks_trigger,
+            missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
+            programs: self.programs,
+            silent: self.content.silent,
+            error,
+            is_refused,
+            completed_by_service,
+        })
+    }
+
+    /// Ends the recording because of a failure. If the service has gone, adds what is on the disk.
+    pub(crate) fn give_up(mut self, failure: Failure) -> Failure {
+        if !self.is_service_gone {
+            return failure;
+        }
+        let kept = match (&mut self.output, &self.snapshots) {
+            (_, Some(snapshots)) if snapshots.saved > 0 => "the snapshots up to then are complete".to_owned(),
+            (Some(output), _) => {
+                if let Err(failure) = output.flush() {
+                    return failure;
+                }
+                match output.bytes() {
+                    0 => "nothing was written".to_owned(),
+                    bytes => {
+                        let name = output.name();
+                        let name = if Output::is_stdout(name) { "stdout".into() } else { name.to_string_lossy() };
+                        format!("{name} has the first {bytes} bytes, the end is missing")
+                    }
+                }
+            }
+            (None, _) => return failure,
+        };
+        Failure::new("lost the connection to the tracing service", "it has ended or was restarted").hint(kept)
+    }
+
+    /// Ends the session if it still runs, and reads what the service has. Returns whether all
+    /// programs have delivered their remaining data.
+    fn end(
+        &mut self,
+        progress: &Progress,
+        mut save: impl FnMut(Vec<Result<Snapshot, Failure>>),
+    ) -> Result<bool, Failure> {
+        let flushed = self.has_ended() || self.flush(progress)?;
+        self.content.wants_silent |= !flushed;
+        self.await_programs()?;
+        if let Some(snapshots) = &mut self.snapshots {
+            // A clone needs the session, which is gone if it failed.
+            let has_failed = matches!(self.ended, Some(Some(_)));
+            save(snapshots.finish(!has_failed));
+        }
+        self.disable(progress)?;
+        if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
+            self.read_all()?;
+        }
+        self.final_stats()?;
+        // The reply has no content. This waits for it so that the buffers are freed before this
+        // program ends.
+        self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(|e| self.lost(e))?;
+        Ok(flushed)
+    }
+
+    /// Returns whether the file has all that the service recorded. The service ends the session
+    /// only after it has completed the file, and the file usually says so itself.
+    fn has_completed_file(&self) -> bool {
+        let file = match (&self.output, &self.service_file) {
+            (Some(output), _) => output.reopen(),
+            (None, Some(file)) => file.open(),
+            (None, None) => return false,
+        };
+        let has_ended = self.ended == Some(None);
+        let end = file.map(End::of);
+        end.map_or(has_ended, |end| end.is_whole && (has_ended || end.is_noted))
+    }
+
+    /// Asks all programs for their remaining data. Returns false if some did not answer in time.
+    fn flush(&mut self, progress: &Progress) -> Result<bool, Failure> {
+        self.observe_programs()?;
+        let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
+        let flushing = self.client.send("Flush", &request.encode(), None);
+        self.flushing = Some(flushing.map_err(|e| self.lost(e))?);
+        self.awaited.on_flush(Instant::now());
+        let deadline = Instant::now() + self.timeouts.flush;
+        while self.flushing.is_some() && !self.has_ended() {
+            match self.next_reply(deadline, progress) {
+                Ok(reply) if Some(reply.request_id) == self.flushing => {
+                    self.flushing = None;
+                    return Ok(reply.success);
+                }
+                Ok(reply) => self.on_reply(&reply)?,
+                Err(IpcError::Timeout) => return Ok(false),
+                Err(e) => return Err(self.lost(e)),
+            }
+        }
+        Ok(true)
+    }
+
+    fn disable(&mut self, progress: &Progress) -> Result<(), Failure> {
+        if self.has_ended() {
+            return Ok(());
+        }
+        self.client.send("DisableTracing", &[], None).map_err(|e| self.lost(e))?;
+        let begun = Instant::now();
+        self.awaited.on_stop(begun);
+        while !self.has_ended() {
+            match self.next_reply(begun + self.timeouts.stop, progress) {
+                Ok(reply) => self.on_reply(&reply)?,
+                Err(e @ IpcError::Timeout) => return Err(Failure::new("the service did not end the session", e)),
+                Err(e) => return Err(self.lost(e)),
+            }
+        }
+        // The session names those that let the service wait until the end.
+        self.content.wants_silent |= begun.elapsed() + STOP_MARGIN >= self.timeouts.stop;
+        Ok(())
+    }
+
+    fn read_all(&mut self) -> Result<(), Failure> {
+        // Two streams at once would mix their packets (§13), so the current one is read to its end
+        // first.
+        self.left_bytes = self.max_trace_bytes;
+        self.await_read()?;
+        self.read()?;
+        self.await_read()?;
+        // Without a trigger, there is nothing to deliver. If the session has failed, that is the
+        // reason.
+        if self.is_read_refused && !self.waits_for_trigger && !matches!(self.ended, Some(Some(_))) {
+            return Err(Failure::new("the service did not deliver the trace", "it refused to read its buffers"));
+        }
+        Ok(())
+    }
+
+    fn await_read(&mut self) -> Result<(), Failure> {
+        while self.reading.is_some() {
+            // The timeout is for each reply, not for all together.
+            self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service did not deliver the trace")?;
+        }
+        Ok(())
+    }
+
+    fn final_stats(&mut self) -> Result<(), Failure> {
+        match self.client.call("GetTraceStats", &[], Some(ANSWER_TIMEOUT)) {
+            Ok(reply) => self.on_stats(&reply),
+            // Services before Android 10 have no stats.
+            Err(IpcError::NoSuchMethod(_)) => {}
+            Err(e) => return Err(self.lost(e)),
+        }
+        Ok(())
+    }
+
+    /// Waits for the next reply. Tells the user for whom, if it takes long.
+    fn next_reply(&mut self, deadline: Instant, progress: &Progress) -> Result<Reply, IpcError> {
+        loop {
+            if let Some(line) = self.awaited() {
+                progress.note(&line);
+            }
+            let now = Instant::now();
+            match next_reply(&mut self.client, deadline.min(now + TICK)) {
+                Err(IpcError::Timeout) if now + TICK < deadline => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Asks for the programs once more, and waits for the answer. A trace does not need it.
+    fn await_programs(&mut self) -> Result<(), Failure> {
+        let deadline = Instant::now() + PROGRAMS_TIMEOUT;
+        for _ in 0..2 {
+            // The first time this waits for an earlier question.
+            self.ask_for_programs()?;
+            while self.asked_state.is_some() {
+                match next_reply(&mut self.client, deadline) {
+                    Ok(reply) => self.on_reply(&reply)?,
+                    Err(IpcError::Timeout) => self.do_without_programs(),
+                    Err(e) => return Err(self.lost(e)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next reply.
+    fn await_reply(&mut self, deadline: Instant, what: &str) -> Result<(), Failure> {
+        match next_reply(&mut self.client, deadline) {
+            Ok(reply) => self.on_reply(&reply),
+            Err(e @ IpcError::Timeout) => Err(Failure::new(what, e)),
+            Err(e) => Err(self.lost(e)),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Target of a trace: opens a file, or plans or creates one, without harm to files of others.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::Output;
+use super::file_names::name_beside;
+
+/// Target of the packets, which decides how it may be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A file that the shell or another program opened. It is only written to, because it may hold
+    /// other content (`>> log`).
+    Given,
+    /// A pipe or a device, which cannot be emptied.
+    Stream,
+    /// A file that does not exist yet. It can be created; this was tried.
+    Planned,
+    /// A new file that gets its name with its first bytes. Until then it vanishes if this program
+    /// is killed.
+    Nameless,
+    /// A new file. It is removed if it stays empty.
+    Created,
+    /// An existing file, to be emptied before the first write.
+    Existing,
+    /// An existing file that has been emptied.
+    Emptied,
+    /// A new file that replaces an existing one as soon as the session runs.
+    Beside { temporary: PathBuf, target: PathBuf },
+}
+
+/// Opens the file at `path`, or plans it. Returns the name of the file that this leads to.
+pub(super) fn open(path: &Path) -> io::Result<(File, Kind, PathBuf)> {
+    let opened = |file, kind| Ok((file, kind, path.to_owned()));
+    if Output::is_stdout(path) {
+        return opened(io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given);
+    }
+    if path == Path::new("/dev/stderr") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
+        // Opening it again would start at its first byte: append, so that nothing is overwritten.
+        return opened(OpenOptions::new().append(true).open(path)?, Kind::Given);
+    }
+    if let Some(file) = plan(path)? {
+        return opened(file, Kind::Planned);
+    }
+    // With O_CREAT, the kernel refuses files that other users have placed in a folder like /tmp
+    // (fs.protected_regular, fs.protected_fifos).
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A symbolic link to a missing file. The kernel follows it, because it knows which
+            // links are safe. Later the file is created where it was now.
+            let file = options.read(true).open(path)?;
+            let target = std::fs::read_link(proc_path(&file)).or_else(|_| path.canonicalize())?;
+            remove(&target, &file)?;
+            Ok((file, Kind::Planned, target))
+        }
+        Err(error) => Err(error),
+        Ok(meta) if meta.is_file() => {
+            let file = options.clone().read(true).open(path).or_else(|_| options.open(path))?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("another program has replaced it"));
+            }
+            opened(file, Kind::Existing)
+        }
+        Ok(meta) if meta.file_type().is_socket() => Err(io::Error::other("it is a socket")),
+        // Open only the write end of a pipe: this waits for a reader, and notices when it closes
+        // the pipe.
+        Ok(_) => opened(options.open(path)?, Kind::Stream),
+    }
+}
+
+/// Creates a file, readable only for its owner. Fails if the name is taken, also by a link.
+pub(super) fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Tries whether a file of this name can be created. It is created again for its first packet.
+/// Returns the file of the trial, or `None` if the name is taken.
+pub(super) fn plan(path: &Path) -> io::Result<Option<File>> {
+    match create_new(path) {
+        Ok(file) => {
+            remove(path, &file)?;
+            Ok(Some(file))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the name `path` if it is still that of `file`.
+pub(super) fn remove(path: &Path, file: &File) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    // Through a descriptor, so that no link takes the place of the folder between the two steps.
+    let folder = rustix::fs::open(folder_of(path), OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let named = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(()),
+        named => named?,
+    };
+    let own = rustix::fs::fstat(file)?;
+    if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) {
+        rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+/// Opens a new file without a name, in the folder where `name` belongs. Returns `None` if the file
+/// system has no such files, or `name` is a link.
+pub(super) fn nameless(name: &Path) -> Option<File> {
+    if name.symlink_metadata().is_ok() {
+        return None;
+    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(folder_of(name), flags, Mode::RUSR | Mode::WUSR).ok()?);
+    // It gets its name through /proc.
+    Path::new(&proc_path(&file)).exists().then_some(file)
+}
+
+pub(super) fn proc_path(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Creates a file in the folder of `target`, with the mode and, if allowed, the owner of the old
+/// one.
+pub(super) fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
+    let temporary = name_beside(target)?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
+    // If the owner cannot be kept, record anyway. But without the owner, the mode could let other
+    // users read the trace.
+    if fchown(&file, Some(old.uid()), Some(old.gid())).is_ok() {
+        let _ = file.set_permissions(old.permissions());
+    }
+    Ok((temporary, file))
+}
