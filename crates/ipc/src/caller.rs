@@ -182,6 +182,7 @@ impl Caller {
             is_blocking: call.is_blocking,
         });
         let failed = |error: CallError| {
+            traced.request_sent();
             traced.failed(1, &error);
             error
         };

@@ -28,7 +28,7 @@ mod imp {
     use crate::call_error::CallError;
     use crate::hooks::{self, Call, End, Hooks, Rejected, Reply};
     use crate::peer::Peer;
-    use crate::service::Service;
+    use crate::service::{Kind, Service};
     use crate::status::{Code, Status};
 
     /// Identity of a connection, for hooks.
@@ -123,6 +123,13 @@ mod imp {
             self.with(|hooks, call| (hooks.request_sent)(call));
         }
 
+        /// Returns true if the slice of the call lasts until its thread has the reply, so only that
+        /// thread can end it.
+        #[inline]
+        pub(crate) fn is_on_thread(&self) -> bool {
+            self.0.as_ref().is_some_and(|call| call.is_blocking && call.method.kind == Kind::Unary)
+        }
+
         #[inline]
         pub(crate) fn reply(&self, number: u64, message: &[u8], has_more: bool) -> TracedReply {
             self.reply_begin(&Reply { number, message, has_more, failure: None, is_in_method: false })
@@ -168,13 +175,11 @@ mod imp {
             self.with(|hooks, call| (hooks.ended)(call, End::Cancelled));
         }
 
+        /// Returns a guard for the time of the method, which may panic.
         #[inline]
         #[cfg(feature = "server")]
-        pub(crate) fn invoke_end(&self) {
-            self.with(|hooks, call| {
-                call.method_returned();
-                (hooks.invoke_end)(call);
-            });
+        pub(crate) fn invoking(self) -> Invoking {
+            Invoking(self)
         }
 
         #[inline]
@@ -184,6 +189,22 @@ mod imp {
                 let failure: Option<(Code, &str)> = failure.map(|status| (status.code(), status.text()));
                 let is_in_method = call.is_in_method();
                 (hooks.reply_sent)(call, &Reply { number, message, has_more, failure, is_in_method });
+            });
+        }
+    }
+
+    /// Ends the invocation when it is dropped.
+    #[cfg(feature = "server")]
+    #[derive(Debug)]
+    pub(crate) struct Invoking(Traced);
+
+    #[cfg(feature = "server")]
+    impl Drop for Invoking {
+        #[inline]
+        fn drop(&mut self) {
+            self.0.with(|hooks, call| {
+                call.method_returned();
+                (hooks.invoke_end)(call);
             });
         }
     }
@@ -272,6 +293,11 @@ mod imp {
         pub(crate) fn request_sent(&self) {}
 
         #[inline]
+        pub(crate) fn is_on_thread(&self) -> bool {
+            false
+        }
+
+        #[inline]
         pub(crate) fn reply(&self, _: u64, _: &[u8], _: bool) -> TracedReply {
             TracedReply
         }
@@ -287,12 +313,18 @@ mod imp {
 
         #[inline]
         #[cfg(feature = "server")]
-        pub(crate) fn invoke_end(&self) {}
+        pub(crate) fn invoking(self) -> Invoking {
+            Invoking
+        }
 
         #[inline]
         #[cfg(feature = "server")]
         pub(crate) fn reply_sent(&self, _: u64, _: &[u8], _: bool, _: Option<&Status>) {}
     }
+
+    #[cfg(feature = "server")]
+    #[derive(Debug)]
+    pub(crate) struct Invoking;
 
     impl TracedReply {
         pub(crate) const fn none() -> Self {

@@ -175,7 +175,7 @@ fn ended(call: &Call, reason: End) {
     begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
     if waits(call) {
         begun.record(&sites.end, &mut []);
-    } else {
+    } else if call.method.kind != Kind::OneWay {
         begun.record(&sites.end_with_status, &mut [Arg::Str(status), Arg::Track(&lane(call))]);
     }
 }

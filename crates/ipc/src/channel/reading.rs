@@ -40,7 +40,7 @@ pub(super) struct Wanted<'w> {
     pub(super) id: u64,
     pub(super) decode: &'w mut dyn FnMut(&[u8]),
     pub(super) fd: Option<ForeignFd>,
-    pub(super) result: Option<Result<(), CallError>>,
+    pub(super) is_decoded: bool,
 }
 
 impl Shared {
@@ -76,11 +76,11 @@ impl Shared {
 
     /// Waits for the reply to a unary call.
     pub(super) fn wait_unary(&self, id: u64, decode: &mut dyn FnMut(&[u8])) -> Result<Option<ForeignFd>, CallError> {
-        let mut wanted = Wanted { id, decode, fd: None, result: None };
+        let mut wanted = Wanted { id, decode, fd: None, is_decoded: false };
         loop {
-            if let Some(result) = wanted.result.take() {
+            if wanted.is_decoded {
                 self.lock().slots.remove(id);
-                return result.map(|()| wanted.fd);
+                return Ok(wanted.fd);
             }
             match self.next(id) {
                 Next::Reply(arrived) => {
@@ -149,7 +149,7 @@ impl Shared {
         let mut done = Done::default();
         loop {
             self.wait_for_socket(&mut reader, wanted, &mut done);
-            let Some(wanted) = wanted.as_ref().filter(|wanted| wanted.result.is_none()) else { break };
+            let Some(wanted) = wanted.as_ref().filter(|wanted| !wanted.is_decoded) else { break };
             if !done.callbacks.is_empty() || !self.lock().slots.is_waiting(wanted.id) {
                 break;
             }
@@ -270,7 +270,7 @@ impl Shared {
                             (wanted.decode)(body);
                             traced.end();
                             wanted.fd = fd;
-                            wanted.result = Some(Ok(()));
+                            wanted.is_decoded = true;
                             let consumed = reader.decoder.consumed();
                             reader.fds.handled(consumed, is_exact);
                             return;
@@ -287,13 +287,7 @@ impl Shared {
                         }
                     }
                 }
-                CallerEvent::Failed { id, error } => match wanted.as_mut().filter(|wanted| wanted.id == id) {
-                    Some(wanted) => {
-                        slots.fail(id, error.clone(), done);
-                        wanted.result = Some(Err(error));
-                    }
-                    None => slots.fail(id, error, done),
-                },
+                CallerEvent::Failed { id, error } => slots.fail(id, error, done),
             }
             state.settle(done);
             self.flush(&mut state, done);

@@ -86,7 +86,7 @@ impl Slots {
     pub(super) fn fail(&mut self, id: u64, error: CallError, done: &mut Done) {
         let Some(slot) = self.open.get_mut(&id) else { return };
         let end = Err(error);
-        if slot.replies.is_empty() {
+        if slot.replies.is_empty() && !slot.traced.is_on_thread() {
             // Nobody may ever take it.
             slot.end(&end);
         }

@@ -307,7 +307,7 @@ impl Receiving {
             }
             if let CalleeEvent::Invoke(invoked) = event {
                 let mut fd = self.fds.take(frame.has_fd, is_exact);
-                let traced = invoked.traced;
+                let _invoking = invoked.traced.invoking();
                 dispatch.dispatch(Invocation {
                     service: invoked.service,
                     method_id: invoked.method_id,
@@ -320,7 +320,6 @@ impl Receiving {
                 });
                 self.fds.put_back(fd, self.decoder.consumed(), is_exact);
                 self.tasks.start(shared);
-                traced.invoke_end();
             }
             self.fds.handled(self.decoder.consumed(), is_exact);
             if is_paused {
