@@ -4,6 +4,7 @@ mod a_command_is_recorded_until_it_ends;
 mod a_failed_recording_leaves_its_command_alone;
 mod a_long_end_is_explained;
 mod a_missing_end_is_in_the_report;
+mod a_named_pipe_waits_for_its_reader;
 mod a_service_that_stops_leaves_its_file;
 mod a_trace_is_summed_up;
 mod an_interrupted_recording_keeps_its_events;

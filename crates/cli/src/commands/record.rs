@@ -66,10 +66,16 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         config.file_write_period_ms.get_or_insert(WRITE_PERIOD_MS);
     }
     let transfer = transfer(&config, args.config.is_some());
-    let output = open_output(args, &config)?;
+    let mut output = open_output(args, &config)?;
     let limit = config.duration_ms.filter(|ms| *ms > 0).map(|ms| Duration::from_millis(ms.into()));
 
     let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
+    if let Some(pipe) = output.as_mut().filter(|output| output.waits_for_reader()) {
+        say!("Waiting for a reader of {}.", Line(pipe.name().display()));
+        if transfer == Transfer::ByService {
+            await_reader(pipe, &mut stop, limit)?;
+        }
+    }
     let service = if args.command.is_empty() { None } else { Some(PrivateService::start()?) };
     let address = match &service {
         Some(service) => service.consumer().clone(),
@@ -213,7 +219,17 @@ fn watch(
     early_warning: impl Fn(&Programs) -> Option<String>,
 ) -> Result<(), Failure> {
     let mut warn_at = Some(Instant::now() + WARN_AFTER);
-    while !(recorder.has_ended() || stop.received() || program.as_mut().is_some_and(|program| program.has_ended())) {
+    let mut is_command_running = program.is_some();
+    while !(recorder.has_ended() || stop.received()) {
+        if program.as_mut().is_some_and(|program| program.has_ended()) {
+            if !recorder.waits_for_reader() {
+                break;
+            }
+            // The trace is kept for a reader that comes now.
+            if core::mem::take(&mut is_command_running) {
+                progress.note(&"The command has ended. Its trace waits for the reader; Ctrl-C gives it up.");
+            }
+        }
         saved.report(recorder.snapshots(), progress);
         if let Some(line) = recorder.awaited() {
             progress.note(&line);
@@ -225,8 +241,21 @@ fn watch(
         }
         progress.show(&recorder.counts());
         let mut others: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
-        others.extend(program.as_ref().and_then(|program| program.ending()));
+        others.extend(program.as_ref().filter(|_| is_command_running).and_then(|program| program.ending()));
         recorder.watch(TICK, &others)?;
+    }
+    Ok(())
+}
+
+/// Waits until a program reads the pipe, the time is over, or the user stops it.
+fn await_reader(pipe: &mut Output, stop: &mut StopSignal, time: Option<Duration>) -> Result<(), Failure> {
+    let deadline = time.map(|time| Instant::now() + time);
+    while pipe.waits_for_reader() {
+        if stop.received() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return pipe.require_reader();
+        }
+        std::thread::sleep(TICK);
+        pipe.find_reader()?;
     }
     Ok(())
 }

@@ -135,6 +135,7 @@ impl RecordingSession {
         }
         let kept = match (&mut self.output, &self.snapshots) {
             (_, Some(snapshots)) if snapshots.saved > 0 => "the snapshots up to then are complete".to_owned(),
+            (Some(output), _) if output.waits_for_reader() => "nothing was written".to_owned(),
             (Some(output), _) => {
                 if let Err(failure) = output.flush() {
                     return failure;
@@ -170,6 +171,9 @@ impl RecordingSession {
         }
         self.disable(progress)?;
         if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
+            if let Some(output) = &mut self.output {
+                output.require_reader()?;
+            }
             self.read_all()?;
         }
         self.final_stats()?;

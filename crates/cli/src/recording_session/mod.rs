@@ -253,6 +253,7 @@ impl RecordingSession {
         let deadline = Instant::now() + timeout;
         if let Some(output) = &mut self.output {
             output.show_content()?;
+            output.find_reader()?;
         }
         loop {
             self.ask()?;
@@ -281,6 +282,11 @@ impl RecordingSession {
     /// Returns whether the service has ended the session: its time is over, or it failed.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some() || self.is_left_alone()
+    }
+
+    /// Returns whether the trace goes into a named pipe that no program reads yet.
+    pub(crate) fn waits_for_reader(&self) -> bool {
+        self.output.as_ref().is_some_and(Output::waits_for_reader)
     }
 
     /// Returns whether the service has ended, and the trace is in its file as far as it goes.
@@ -355,7 +361,9 @@ impl RecordingSession {
         if self.due.is_some_and(|due| now + OBSERVED >= due) {
             self.observe_programs()?;
         }
-        if self.transfer == Transfer::Drain && self.reading.is_none() && now - self.last_drain >= DRAIN_PERIOD {
+        let has_room = self.output.as_ref().is_none_or(Output::has_room);
+        let drains = self.transfer == Transfer::Drain && has_room;
+        if drains && self.reading.is_none() && now - self.last_drain >= DRAIN_PERIOD {
             self.last_drain = now;
             self.read()?;
         }

@@ -1,6 +1,7 @@
 //! Trace file that the command writes itself.
 
 mod file_names;
+mod named_pipe;
 mod target;
 
 use std::fs::File;
@@ -138,6 +139,7 @@ impl Output {
     /// emptied before the service has accepted the config. Emptying it afterwards is too late,
     /// because the service may already have written.
     pub(crate) fn lend(&mut self) -> Result<BorrowedFd<'_>, Failure> {
+        self.require_reader()?;
         match nameless(&self.name).filter(|_| self.kind == Kind::Planned) {
             Some(file) => (self.file, self.kind) = (file, Kind::Nameless),
             None => self.make_planned().attempt(|| format!("cannot write {}", self.name.display()))?,
@@ -168,6 +170,7 @@ impl Output {
 
     /// Writes the collected packets. From now on the file is a trace, even if it is empty.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.require_reader()?;
         self.flush()?;
         self.make_room().attempt(|| format!("cannot write {}", self.name.display()))?;
         self.finished = true;
@@ -256,10 +259,10 @@ impl Output {
         if self.batch.len() >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the collected packets. After a failure, cuts the file back to its last whole packet
+    /// Writes the collected packets, unless they wait for a reader. After a failure, cuts the file back to its last whole packet
     /// and ignores later packets, so that the failure is reported once.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        if self.failed {
+        if self.failed || self.waits_for_reader() {
             return Ok(());
         }
         let mut done = 0;
@@ -287,15 +290,19 @@ impl Output {
             // Best effort: readers report a torn packet.
             let _ = self.file.set_len(self.written_bytes);
         }
-        let failure = Failure::new(format!("cannot write all of {}", self.name.display()), &why);
+        let what = format!("cannot write all of {}", self.name.display());
         let kept = match self.written_bytes {
             0 => "nothing is kept".to_owned(),
             bytes => format!("the first {bytes} bytes are kept"),
         };
-        Err(failure.hint(match why.kind() {
-            io::ErrorKind::StorageFull => format!("{kept}: make room and record again"),
-            _ => kept,
-        }))
+        Err(match why.kind() {
+            io::ErrorKind::StorageFull => Failure::new(what, &why).hint(format!("{kept}: make room and record again")),
+            io::ErrorKind::BrokenPipe => {
+                let bytes = self.written_bytes;
+                Failure::new(what, "its reader has closed it").hint(format!("the first {bytes} bytes were written"))
+            }
+            _ => Failure::new(what, &why).hint(kept),
+        })
     }
 
     /// Returns the bytes of whole packets, written or collected.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::Output;
 use super::file_names::name_beside;
+use super::named_pipe::open_pipe;
 
 /// Target of the packets, which decides how it may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) enum Kind {
     Given,
     /// A pipe or a device, which cannot be emptied.
     Stream,
+    /// A named pipe that no program reads yet. The file is a handle that cannot be written to.
+    UnreadPipe,
     /// A file that does not exist yet. It can be created; this was tried.
     Planned,
     /// A new file that gets its name with its first bytes. Until then it vanishes if this program
@@ -70,8 +73,10 @@ pub(super) fn open(path: &Path) -> io::Result<(File, Kind, PathBuf)> {
             opened(file, Kind::Existing)
         }
         Ok(meta) if meta.file_type().is_socket() => Err(io::Error::other("it is a socket")),
-        // Open only the write end of a pipe: this waits for a reader, and notices when it closes
-        // the pipe.
+        Ok(meta) if meta.file_type().is_fifo() => {
+            let (file, kind) = open_pipe(path)?;
+            opened(file, kind)
+        }
         Ok(_) => opened(options.open(path)?, Kind::Stream),
     }
 }

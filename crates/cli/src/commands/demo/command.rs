@@ -32,9 +32,11 @@ const PIPE_BYTES: usize = 4096;
 const DEFAULT_ROOTS: [&str; 4] = ["/usr/include", "/usr/share", "/usr/lib", "/etc"];
 
 pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
-    if Output::is_stdout(&args.out) {
-        let hint = "name a file with -o FILE";
-        return Err(Failure::new("cannot write the demo to stdout", "the demo reads the file again").hint(hint));
+    let is_stdout = Output::is_stdout(&args.out);
+    if is_stdout || args.out.metadata().is_ok_and(|meta| !meta.is_file()) {
+        let name = if is_stdout { "stdout".into() } else { args.out.to_string_lossy() };
+        let what = format!("cannot write the demo to {name}");
+        return Err(Failure::new(what, "the demo reads the file again").hint("name a file with -o FILE"));
     }
     for root in &args.roots {
         // A folder without readable files is no mistake, but one that does not exist is.
