@@ -35,8 +35,10 @@ fn for_a_flush_and_a_stop() {
         let rows: Vec<_> = info.lines().skip_while(|line| !line.ends_with(event)).take(2).map(str::trim).collect();
         assert_eq!(rows.get(1), Some(&"silent of hangs"), "{event} in\n{info}");
     }
-    let is_named = |line: &str| line.contains("stop_failed") && line.ends_with("no answer from hangs");
-    assert!(info.lines().any(is_named), "{info}");
+    for loss in ["flushes_failed", "stop_failed"] {
+        let is_named = |line: &str| line.contains(loss) && line.ends_with("no answer from hangs");
+        assert!(info.lines().any(is_named), "{loss} in\n{info}");
+    }
 }
 
 /// As a program does that was suspended during the recording. Its answers are no mistake.

@@ -21,6 +21,8 @@ const OVERWRITTEN: &str = "chunks_overwritten";
 /// for example from the memory of a program that was about to commit them.
 const DISCARDED: &str = "chunks_discarded";
 
+/// Flushes that were not answered by all programs.
+pub(super) const FLUSHES_FAILED: &str = "flushes_failed";
 /// The last flush was not answered by all programs.
 pub(super) const FINAL_FLUSH_FAILED: &str = "final_flush_failed";
 /// A program did not stop in time. Its last events may be missing.
@@ -116,7 +118,7 @@ impl Summary {
             }
         };
         if let Some(stats) = &self.stats {
-            add("service", "flushes_failed", stats.flushes_failed, false);
+            add("service", FLUSHES_FAILED, stats.flushes_failed, false);
             add("service", FINAL_FLUSH_FAILED, u64::from(stats.final_flush_succeeded == Some(false)), false);
         }
         let late_stops = self.service_events.iter().filter(|event| event.name == SLOW_STOPPING).count();

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use super::losses::{FINAL_FLUSH_FAILED, STOP_FAILED};
+use super::losses::{FINAL_FLUSH_FAILED, FLUSHES_FAILED, STOP_FAILED};
 use super::machine_column::MachineColumn;
 use super::table::Table;
 use super::{SequenceSummary, Summary, ThreadSummary};
@@ -398,7 +398,7 @@ impl Summary {
         for loss in self.losses() {
             let remark = || match loss.what.as_str() {
                 _ if loss.expected => "normal for a ring buffer".to_owned(),
-                FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
+                FLUSHES_FAILED | FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
                 STOP_FAILED => self.silent_in(SLOW_STOPPING),
                 _ => String::new(),
             };
