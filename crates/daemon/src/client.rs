@@ -36,6 +36,8 @@ const CONSUMER_LIMITS: Limits = Limits { max_queued: 64 << 20, pause_reading_at:
 const READY_BELOW: usize = 256 << 10;
 /// Calls of one connection that may wait for a reply at the same time; more are rejected.
 const MAX_PENDING_CALLS: usize = 4096;
+/// Bytes of the name of a machine that a log line has.
+const LOGGED_NAME_BYTES: usize = 100;
 
 /// One connection.
 #[derive(Debug)]
@@ -135,11 +137,15 @@ impl Client {
         self.host.peer().pid
     }
 
-    /// Returns role, number, owner and process for log lines.
+    /// Returns role, number, machine, owner and process for log lines.
     pub(crate) fn name(&self) -> impl core::fmt::Display + use<> {
-        let (role, id, owner) = (self.role.name(), self.id.0, self.owner);
         let pid = self.host.peer().pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-        format!("{role} {id} ({owner}{pid})")
+        format!("{} ({}{pid})", self.short_name(), self.owner)
+    }
+
+    /// Returns role, number and machine for log lines.
+    pub(crate) fn short_name(&self) -> String {
+        short_name(self.role, self.id, self.host.peer())
     }
 
     /// Handles the next frame that has arrived.
@@ -215,9 +221,11 @@ impl Client {
         match written {
             Ok(()) => {}
             // A rejection would end the stream: the client would get no later part.
-            Err(e) if has_more => log::error!("{} {}: {e}: this part is left out", self.role.name(), self.id.0),
+            Err(e) if has_more => {
+                log::error!("{}: {e}: this part is left out", short_name(self.role, self.id, host.peer()))
+            }
             Err(e) => {
-                log::error!("{} {}: {e}: the call is rejected", self.role.name(), self.id.0);
+                log::error!("{}: {e}: the call is rejected", short_name(self.role, self.id, host.peer()));
                 host.reply_rejected(request_id, out.buffer());
             }
         }
@@ -331,20 +339,23 @@ struct Call<'c> {
 }
 
 impl Call<'_> {
+    fn name(&self) -> String {
+        short_name(self.role, self.id, self.host.peer())
+    }
+
     fn handle(&mut self, frame: &Frame<'_>, io: Io<'_>, context: &mut CallContext<'_>) {
         let refused = self.host.refused();
         let event = self.host.handle(frame, io.out.buffer());
         if self.host.refused() > refused {
             context.counters.bad_calls.add_one();
-            log::warn!("{} {}: an invalid {} is refused", self.role.name(), self.id.0, frame.kind());
+            log::warn!("{}: an invalid {} is refused", self.name(), frame.kind());
         }
         let Some(HostEvent::Invoke(invoke)) = event else { return };
-        log::trace!("{} {}: {} ({} bytes)", self.role.name(), self.id.0, invoke.method, invoke.args.len());
+        log::trace!("{}: {} ({} bytes)", self.name(), invoke.method, invoke.args.len());
         if self.pending.len() >= MAX_PENDING_CALLS && !invoke.drop_reply {
             log::warn!(
-                "{} {}: {MAX_PENDING_CALLS} calls wait for a reply already, so {} is rejected",
-                self.role.name(),
-                self.id.0,
+                "{}: {MAX_PENDING_CALLS} calls wait for a reply already, so {} is rejected",
+                self.name(),
                 invoke.method
             );
             self.host.reply_rejected(invoke.request_id, io.out.buffer());
@@ -357,7 +368,7 @@ impl Call<'_> {
         };
         if !parsed {
             context.counters.bad_calls.add_one();
-            log::warn!("{} {}: the arguments of {} do not parse", self.role.name(), self.id.0, invoke.method);
+            log::warn!("{}: the arguments of {} do not parse", self.name(), invoke.method);
             self.host.reply_not_invoked(invoke.request_id, io.out.buffer());
         }
     }
@@ -391,7 +402,7 @@ impl Call<'_> {
                             Some(Err(e)) => e.to_string(),
                             _ => "no descriptor came with the call".to_owned(),
                         };
-                        log::warn!("producer {}: its shared memory is not adopted: {why}", self.id.0);
+                        log::warn!("{}: its shared memory is not adopted: {why}", self.name());
                     }
                 }
             }
@@ -486,6 +497,19 @@ impl Call<'_> {
         let peer = self.host.peer();
         ServicePeer { uid: peer.uid, pid: peer.pid, machine_id: peer.machine_id }
     }
+}
+
+/// Returns role and number, and the machine if it is another one.
+fn short_name(role: Role, id: ClientId, peer: &Peer) -> String {
+    let machine = match (peer.machine_id, &peer.machine_name[..]) {
+        (0, _) => String::new(),
+        (id, []) => format!(" of machine {id:#010x}"),
+        (_, name) => {
+            let shown = &name[..name.len().min(LOGGED_NAME_BYTES)];
+            format!(" of machine {:?}", String::from_utf8_lossy(shown))
+        }
+    };
+    format!("{} {}{machine}", role.name(), id.0)
 }
 
 fn memory_kind(host: &Host) -> MemoryKind {

@@ -1,6 +1,7 @@
 //! `esatto relay` as a program.
 
 use crate::guest::{Guest, host, loopback_address};
+use esatto_tests::wire::{Peer, Proto};
 use esatto_tests::workload::{CONFIG, Workload};
 use esatto_tests::{Harness, Implementation, Signal, esatto_bin, wait_until};
 use std::io::Read as _;
@@ -166,6 +167,29 @@ fn a_suspended_program_is_named_with_its_machine() {
         format!(" of machine \"guest1\" (uid {}, pid {})", rustix::process::getuid().as_raw(), application.pid());
     assert!(service.log().contains(&named), "'{named}' is not in\n{}", service.log());
     application.signal(Signal::CONT);
+}
+
+/// The lines of the daemon itself do not have the name of the program.
+#[test]
+fn a_mistake_of_a_program_is_logged_with_its_machine() {
+    let harness = Harness::new();
+    let address = loopback_address();
+    let mut service = host(&harness, Implementation::Ours, &address);
+    let guest = Guest::new(&harness, "guest1");
+    let _relay = guest.relay(&address);
+    let mut peer = Peer::connect(&guest.socket());
+    peer.bind("ProducerPort");
+    // Its arguments are a varint that does not end.
+    let (_, call) = peer.call_frame("InitializeConnection", &Proto::new().sized(&[0xff; 11]));
+    peer.send(&call);
+    service.wait_for_log(" of machine \"guest1\": an invalid invoke_method is refused");
+    // No length that a frame can have.
+    peer.send(&[0xff; 4]);
+    service.wait_for_log(" is disconnected: ");
+    let is_named = |line: &str| {
+        line.contains(" of machine \"guest1\" (other machines, pid ") && line.contains(" is disconnected: ")
+    };
+    assert!(service.log().lines().any(is_named), "{}", service.log());
 }
 
 #[test]

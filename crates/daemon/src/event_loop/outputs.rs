@@ -97,8 +97,8 @@ impl EventLoop {
         if is_shared && size_bytes > DEFAULT_SIZE && !self.shares.may_share_memory(client.owner, size_bytes) {
             // A config asks for this size, not the producer: the request must not end the producer.
             log::warn!(
-                "producer {}: {} may not share {size_bytes} more bytes; it gets the default size",
-                id.0,
+                "{}: {} may not share {size_bytes} more bytes; it gets the default size",
+                client.short_name(),
                 client.owner
             );
             size_bytes = DEFAULT_SIZE;
@@ -119,7 +119,7 @@ impl EventLoop {
                 .map(|buffer| Box::new(buffer) as _)
                 .map_err(|e| e.to_string()),
         };
-        let buffer = created.map_err(|e| log::error!("producer {}: cannot create shared memory: {e}", id.0)).ok();
+        let buffer = created.map_err(|e| log::error!("{}: cannot create shared memory: {e}", client.short_name())).ok();
         let input = Input::SharedBufferCreated { client: id, buffer };
         self.service.handle(&clocks::now(), input, &mut self.outputs);
     }
