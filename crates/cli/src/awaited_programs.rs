@@ -16,7 +16,7 @@ use esatto_schema::trace_config::DataSource;
 use esatto_trace::escape::Line;
 
 use crate::empty_recording::{fits, name_of};
-use crate::service_state::{Programs, text};
+use crate::service_state::{Program, Programs, sorted, text};
 
 /// Wait after which the user wants to know the reason.
 const NOTICEABLE: Duration = Duration::from_secs(1);
@@ -193,15 +193,25 @@ impl AwaitedPrograms {
     }
 }
 
-/// Returns the names, with the process ids of those that only one program has.
+/// Returns the names, with the process ids of those that only one program has, and with the
+/// machines of those that only run on other ones.
 fn described(names: &BTreeSet<&str>, programs: &Programs) -> String {
     let mut described: Vec<String> = Vec::new();
     for name in names.iter().take(MAX_NAMES) {
-        let mut of_name = programs.programs.iter().filter(|program| program.name == *name);
-        described.push(match (of_name.next(), of_name.next()) {
-            (Some(program), None) if program.pid != 0 => format!("{name} (pid {})", program.pid),
-            _ => (*name).to_owned(),
-        });
+        let of_name: Vec<&Program> = programs.programs.iter().filter(|program| program.name == *name).collect();
+        let pid = match of_name[..] {
+            [program] if program.pid != 0 => Some(format!("pid {}", program.pid)),
+            _ => None,
+        };
+        let machines = sorted(of_name.iter().map(|program| program.machine.as_str()));
+        let machines = match machines[..] {
+            // A program of this name is beside the service.
+            [] | ["", ..] => None,
+            [machine] => Some(format!("of machine {machine}")),
+            _ => Some(format!("of machines {}", machines.join(", "))),
+        };
+        let details: Vec<String> = pid.into_iter().chain(machines).collect();
+        described.push(if details.is_empty() { (*name).to_owned() } else { format!("{name} ({})", details.join(" ")) });
     }
     let more = names.len().saturating_sub(MAX_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -211,7 +221,7 @@ fn described(names: &BTreeSet<&str>, programs: &Programs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service_state::{Program, Source};
+    use crate::service_state::Source;
     use crate::trace_config::track_events;
 
     const PATIENCE: Patience = Patience { flush: Duration::from_secs(5), stop: Duration::from_secs(5) };
@@ -302,5 +312,15 @@ mod tests {
         assert_eq!(awaited.line(begun + 5 * second, &programs), None);
         let line = awaited.line(begun + 6 * second, &programs).unwrap();
         assert!(line.contains("a (pid 7), b (pid 8); at most 4 s more"), "{line}");
+    }
+
+    #[test]
+    fn a_program_of_another_machine_is_named_with_it() {
+        let mut all = programs(&["a", "b", "b", "c", "c", "d"]).programs;
+        for (index, machine) in [(0, "guest1"), (1, "guest1"), (2, "guest2"), (3, "guest1")] {
+            all[index].machine = machine.to_owned();
+        }
+        let named = described(&["a", "b", "c", "d"].into(), &Programs::of(all));
+        assert_eq!(named, "a (pid 7 of machine guest1), b (of machines guest1, guest2), c, d (pid 12)");
     }
 }
