@@ -259,8 +259,9 @@ impl Output {
         if self.batch.len() >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the collected packets, unless they wait for a reader. After a failure, cuts the file back to its last whole packet
-    /// and ignores later packets, so that the failure is reported once.
+    /// Writes the collected packets, unless they wait for a reader. After a failure, cuts the file
+    /// back to its last whole packet and ignores later packets, so that the failure is reported
+    /// once.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         if self.failed || self.waits_for_reader() {
             return Ok(());
