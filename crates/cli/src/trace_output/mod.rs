@@ -1,6 +1,7 @@
 //! Trace file that the command writes itself.
 
 mod file_names;
+mod kind;
 mod named_pipe;
 mod target;
 
@@ -13,7 +14,8 @@ use rustix::fs::{AtFlags, CWD, linkat};
 use rustix::io::Errno;
 
 use self::file_names::{default_names, next_name};
-use self::target::{Kind, create_beside, create_new, nameless, open, plan, proc_path, remove};
+use self::kind::Kind;
+use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
 
 /// Packets are collected up to this size before they are written.

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::Output;
-use super::target::Kind;
+use super::kind::Kind;
 use crate::failure::{Attempt as _, Failure};
 
 /// Bytes of packets that are held for a reader. Later packets stay in the buffers of the service.
