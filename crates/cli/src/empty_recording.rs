@@ -6,7 +6,7 @@ use esatto_schema::trace_config::DataSource;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{TraceConfig, TrackEventConfig};
 
-use crate::service_state::{Category, Program, Programs, Source, sorted};
+use crate::service_state::{Category, Program, Programs, sorted};
 use crate::suggestion::closest;
 
 const TRACK_EVENT: &str = "track_event";
@@ -83,6 +83,22 @@ impl EmptyRecording<'_> {
         (!reasons.is_empty()).then(|| format!("So far, {}.", reasons.join("; ").trim_end_matches('.')))
     }
 
+    /// Returns which of the config's categories no known program has. There may be other events.
+    pub(crate) fn unknown_categories(&self) -> Option<String> {
+        if !self.programs.is_known || self.programs.omitted > 0 {
+            return None;
+        }
+        let of_events = |source: &&DataSource| name_of(source) == TRACK_EVENT;
+        let mut unknown: Vec<String> = Vec::new();
+        for source in self.config.data_sources.iter().filter(of_events) {
+            let programs = self.programs.programs.iter().filter(|program| fits(source, program));
+            let names = sorted(categories(programs).map(|category| category.name.as_str()));
+            unknown.extend(unknown_categories(&event_config(source), names));
+        }
+        unknown.dedup();
+        (!unknown.is_empty()).then(|| unknown.join("; "))
+    }
+
     /// Returns the names of the config's data sources that no known program offers.
     pub(crate) fn missing_sources(&self) -> Vec<String> {
         if !self.programs.is_known || self.programs.omitted > 0 {
@@ -109,7 +125,7 @@ impl EmptyRecording<'_> {
             };
             return Some(format!("no program offers the data source {name:?}{hint} Known are: {}", Names(known)));
         }
-        let wanted: Vec<&&Program> = offering.iter().filter(|program| fits(source, program)).collect();
+        let wanted: Vec<&Program> = offering.iter().copied().filter(|program| fits(source, program)).collect();
         if wanted.is_empty() {
             let names = Names(sorted(offering.iter().map(|program| program.name.as_str())));
             return Some(format!(
@@ -119,25 +135,13 @@ impl EmptyRecording<'_> {
         if name != TRACK_EVENT {
             return None;
         }
-        let default = TrackEventConfig::default();
-        let config = source.config.as_ref().and_then(|config| config.track_event_config.as_deref());
-        let known = wanted.iter().filter_map(|program| program.source(TRACK_EVENT)).flat_map(Source::categories);
-        self.reason_of_categories(config.unwrap_or(&default), &known.collect::<Vec<_>>())
+        self.reason_of_categories(&event_config(source), &categories(wanted.into_iter()).collect::<Vec<_>>())
     }
 
     fn reason_of_categories(&self, config: &TrackEventConfig, known: &[&Category]) -> Option<String> {
-        let names = sorted(known.iter().map(|category| category.name.as_str()));
-        let patterns = config.enabled_categories.iter().map(|name| String::from_utf8_lossy(name.as_bytes()));
-        // Programs also have categories that they make while they run, and do not announce.
-        let unknown: Vec<String> = patterns
-            .filter(|pattern| !names.iter().any(|name| matches(pattern, name)))
-            .map(|pattern| match closest(pattern.trim_end_matches('*'), names.iter().copied()) {
-                Some(close) => format!("{pattern:?} (did you mean {close:?}?)"),
-                None => format!("{pattern:?}"),
-            })
-            .collect();
-        if !unknown.is_empty() && !names.is_empty() {
-            return Some(format!("no category matches {}. Known are: {}", unknown.join(", "), Names(names)));
+        let unknown = unknown_categories(config, sorted(known.iter().map(|category| category.name.as_str())));
+        if unknown.is_some() {
+            return unknown;
         }
         let is_enabled = |category: &&&Category| {
             let tags: Vec<&str> = category.tags.iter().map(String::as_str).collect();
@@ -166,10 +170,29 @@ impl EmptyRecording<'_> {
     }
 }
 
-impl Source {
-    fn categories(&self) -> &[Category] {
-        &self.categories
-    }
+/// Returns the categories that programs announce.
+fn categories<'a>(programs: impl Iterator<Item = &'a Program>) -> impl Iterator<Item = &'a Category> {
+    programs.filter_map(|program| program.source(TRACK_EVENT)).flat_map(|source| &source.categories)
+}
+
+fn event_config(source: &DataSource) -> TrackEventConfig {
+    let config = source.config.as_ref().and_then(|config| config.track_event_config.as_deref());
+    config.cloned().unwrap_or_default()
+}
+
+/// Returns which categories of a config have no known name.
+fn unknown_categories(config: &TrackEventConfig, names: Vec<&str>) -> Option<String> {
+    let patterns = config.enabled_categories.iter().map(|name| String::from_utf8_lossy(name.as_bytes()));
+    // Programs also have categories that they make while they run, and do not announce.
+    let unknown: Vec<String> = patterns
+        .filter(|pattern| !names.iter().any(|name| matches(pattern, name)))
+        .map(|pattern| match closest(pattern.trim_end_matches('*'), names.iter().copied()) {
+            Some(close) => format!("{pattern:?} (did you mean {close:?}?)"),
+            None => format!("{pattern:?}"),
+        })
+        .collect();
+    let is_told = !unknown.is_empty() && !names.is_empty();
+    is_told.then(|| format!("no category matches {}. Known are: {}", unknown.join(", "), Names(names)))
 }
 
 pub(crate) fn name_of(source: &DataSource) -> String {
@@ -247,6 +270,7 @@ impl fmt::Display for MissingTrigger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service_state::Source;
     use crate::trace_config::track_events;
 
     fn programs(categories: &[(&str, &[&str])]) -> Programs {

@@ -115,6 +115,23 @@ fn a_recording_with_events_also_names_missing_data_sources() {
 }
 
 #[test]
+fn a_recording_with_events_also_names_unknown_categories() {
+    let harness = Harness::new();
+    let events = "track_event_config { enabled_categories: \"rendering\" enabled_categories: \"debugg\" }";
+    harness.write("my.cfg", config("track_event", events));
+    // Long enough that `record` sees it, and too short for a line while it runs.
+    let application =
+        harness.application_command(Implementation::Ours, Workload { threads: 1, rounds: 8, pause_us: 100_000 });
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-o", "trace", "-c", "my.cfg"]).arg(application.get_program());
+    let mut record = harness.start("record", command.args(application.get_args()));
+    record.wait_ok();
+    let log = record.log();
+    let line = "no category matches \"debugg\" (did you mean \"debug\"?). Known are: debug, rendering.";
+    assert!(log.matches(line).count() == 1 && log.contains("Open it in"), "{log}");
+}
+
+#[test]
 fn the_service_writes_the_file() {
     let harness = Harness::new();
     harness.write("my.cfg", format!("write_into_file: true {}", config("track_evnt", "")));

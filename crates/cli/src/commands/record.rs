@@ -1,6 +1,7 @@
 //! The command `esatto record`: records a command, or the programs of the running service, into a
 //! file.
 
+use core::cell::Cell;
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::io;
@@ -94,10 +95,13 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let progress = Progress::start(limit);
     let mut saved = Saved::default();
     let command = args.command.first().map(|name| name.to_string_lossy());
+    let is_warned = Cell::new(false);
     let warning = |programs: &Programs| {
         let is_default = args.config.is_none();
         let empty = EmptyRecording { config: &config, is_default, programs, command: command.as_deref() };
-        empty.early_warning()
+        let line = empty.early_warning();
+        is_warned.set(line.is_some());
+        line
     };
     let watched = watch(&mut recorder, &mut stop, child.as_mut(), &progress, &mut saved, warning);
     let is_early = recorder.has_ended() && progress.rest().is_none_or(|rest| rest > EARLY);
@@ -152,6 +156,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         let missing = if recorded.completed_by_service.is_none() { empty.missing_sources() } else { Vec::new() };
         for name in missing {
             say!("No program was seen that offers the data source {name:?}.");
+        }
+        if let Some(unknown) = empty.unknown_categories().filter(|_| !is_warned.get()) {
+            say!("In the recorded programs, {}.", Line(unknown.trim_end_matches('.')));
         }
         0
     } else {
