@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-const SHORT: Workload = Workload { threads: 1, rounds: 20_000, pause_us: 0 };
+const SHORT: Workload = Workload { threads: 1, rounds: 2000, pause_us: 200 };
 const ENDLESS: Workload = Workload { threads: 1, rounds: 1 << 40, pause_us: 100 };
 const WAITING: &str = "Waiting for a reader of fifo.\n";
 const NO_READER: &str = "esatto: cannot write fifo: no program has opened this named pipe for reading; start ";
