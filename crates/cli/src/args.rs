@@ -1,6 +1,7 @@
 //! Command line of `esatto`.
 
 use core::time::Duration;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -100,26 +101,53 @@ pub(crate) struct Record {
     /// except those of categories with the tag slow or debug]
     #[arg(short, long, value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Overwrite FILE even if its content is no trace
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Record also the categories with the tag slow or debug
     #[arg(long, conflicts_with = "config")]
     pub(crate) all_categories: bool,
     /// Command to record, with its arguments. Options of record come before it
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<std::ffi::OsString>,
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Record {
+    /// Returns the last arguments of the command if they could be options of `record`. If a `--`
+    /// precedes the command, they are not.
+    pub(crate) fn misplaced_options(&self) -> Option<String> {
+        let mut args = std::env::args_os().rev().skip(self.command.len());
+        if args.next().is_some_and(|before| before == "--") {
+            return None;
+        }
+        misplaced_options(&self.command)
+    }
+}
+
+fn misplaced_options(command: &[OsString]) -> Option<String> {
+    let is_option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-") && arg != "-" && arg != "--";
+    let first = command.len().saturating_sub(MISPLACED_ARGS).max(1);
+    let starts = (first..command.len()).filter(|&start| is_option(&command[start]));
+    let options = starts.map(|start| &command[start..]).find(|&options| {
+        let words = ["esatto", "record"].map(OsString::from).into_iter().chain(options.iter().cloned());
+        let parsed = Cli::try_parse_from(words);
+        parsed.is_ok_and(|cli| matches!(cli.command, Command::Record(record) if record.command.is_empty()))
+    })?;
+    Some(options.iter().map(|option| option.to_string_lossy()).collect::<Vec<_>>().join(" "))
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Traced {
     /// Options of traced; see `esatto traced --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
-    pub(crate) args: Vec<std::ffi::OsString>,
+    pub(crate) args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Relay {
     /// Options of traced_relay; see `esatto relay --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
-    pub(crate) args: Vec<std::ffi::OsString>,
+    pub(crate) args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +165,9 @@ pub(crate) struct Info {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Last arguments of a command that may be options of `record`.
+const MISPLACED_ARGS: usize = 16;
 
 /// Longest time of a recording in milliseconds. Services refuse a longer one
 /// (`docs/spec/service.md` §5).
@@ -199,6 +230,20 @@ mod tests {
         let cli = Cli::parse_from(["esatto", "record", "-o", "x", "-t", "1s", "--", "ls", "-o", "--time"]);
         let Command::Record(record) = cli.command else { panic!("not a record") };
         assert_eq!(record.command, ["ls", "-o", "--time"]);
+    }
+
+    #[test]
+    fn options_at_the_end_of_a_command_may_be_misplaced() {
+        let misplaced = |command: &[&str]| misplaced_options(&command.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(misplaced(&["./app", "x", "-o", "trace"]).as_deref(), Some("-o trace"));
+        assert_eq!(misplaced(&["./app", "--time=5s", "-c", "my.cfg"]).as_deref(), Some("--time=5s -c my.cfg"));
+        assert_eq!(misplaced(&["./app", "-v", "-t", "5s"]).as_deref(), Some("-t 5s"));
+        for command in [&["-o"][..], &["./app"], &["./app", "-o"], &["cc", "-o", "x", "x.c"], &["./app", "-t", "soon"]]
+        {
+            assert_eq!(misplaced(command), None, "{command:?}");
+        }
+        assert_eq!(misplaced(&["./app", "--help"]), None);
+        assert_eq!(misplaced(&["./app", "--"]), None);
     }
 
     #[test]

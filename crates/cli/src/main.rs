@@ -18,6 +18,7 @@ mod commands;
 mod console;
 mod empty_recording;
 mod failure;
+mod file_kind;
 mod private_service;
 mod program_names;
 mod progress;

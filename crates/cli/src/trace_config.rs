@@ -13,6 +13,7 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
+use crate::file_kind::is_trace_of_service;
 
 /// Longest text of a config.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -78,11 +79,24 @@ pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
         let file = std::fs::File::open(path).attempt(what)?;
         file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
     }
-    if text.len() as u64 > MAX_TEXT_BYTES {
-        return Err(Failure::new(what(), "it has more than 16 MiB"));
-    }
+    let is_too_long = text.len() as u64 > MAX_TEXT_BYTES;
     let name = Line(path.display()).to_string();
-    if is_text(&text) { from_text(&name, &text) } else { from_encoding(&name, &text) }
+    let config = match is_too_long {
+        true => Err(Failure::new(what(), "it has more than 16 MiB")),
+        false if is_text(&text) => return from_text(&name, &text),
+        false => from_encoding(&name, &text),
+    };
+    if config.as_ref().map_or(true, |config| config.data_sources.is_empty()) && is_trace_of_service(&text) {
+        let hint = format!("-c takes a config, -o the trace; `esatto info {name}` shows what the trace contains");
+        return Err(Failure::new(format!("cannot use the config {name}"), "it is a trace").hint(hint));
+    }
+    config
+}
+
+/// Returns whether a file is a config, in text format or encoded.
+pub(crate) fn is_config(path: &Path) -> bool {
+    // Other files, such as pipes, cannot be read again.
+    path.is_file() && from_file(path).is_ok_and(|config| !config.data_sources.is_empty())
 }
 
 /// Returns whether the content of a file is text. Each encoded config has control characters.

@@ -14,6 +14,9 @@ const REFUSED_FILE: &str =
 const INTO_FILE: &str = "buffers { size_kb: 64 } data_sources { config { name: \"track_event\" } }
 write_into_file: true\nduration_ms: 200\n";
 
+/// A packet with a timestamp and a sequence.
+const OLD_TRACE: [u8; 6] = [0x0a, 4, 0x40, 7, 0x50, 1];
+
 fn record(harness: &Harness, args: &[&str], stdout: Stdio) -> Output {
     let mut command: Command = harness.command(esatto_bin());
     let child = command.arg("record").args(args).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
@@ -51,9 +54,9 @@ fn an_empty_file_after_a_refused_config() {
 fn a_file_with_content_after_a_refused_config() {
     for config in [REFUSED, REFUSED_FILE] {
         let harness = Harness::new();
-        let path = harness.write("trace", "content");
+        let path = harness.write("trace", OLD_TRACE);
         refused(&harness, config);
-        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "content", "{config}");
+        assert_eq!(std::fs::read(&path).expect("it is there"), OLD_TRACE, "{config}");
     }
 }
 
@@ -71,10 +74,37 @@ fn an_old_trace_is_replaced_by_a_new_one() {
     let harness = Harness::new();
     harness.write("into_file.cfg", INTO_FILE);
     for args in [&["-o", "trace", "--", "true"][..], &["-o", "trace", "-c", "into_file.cfg", "--", "true"]] {
-        let path = harness.write("trace", vec![b'x'; 1 << 20]);
+        let path = harness.write("trace", OLD_TRACE.repeat(1 << 18));
         ok(&record(&harness, args, Stdio::null()));
         assert_trace(&std::fs::read(&path).expect("it is there"));
     }
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_kept() {
+    let harness = Harness::new();
+    harness.write("into_file.cfg", INTO_FILE);
+    let configs: [&[&str]; 2] = [&[], &["-c", "into_file.cfg"]];
+    for (content, config) in
+        ["fn main() {}\n", "\n\n# A heading\n", "\u{7f}ELF"].iter().flat_map(|c| configs.map(|config| (c, config)))
+    {
+        let path = harness.write("main.rs", content);
+        let args = [&["-o", "main.rs"], config, &["--", "touch", "ran"]].concat();
+        let output = record(&harness, &args, Stdio::null());
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = "esatto: cannot write main.rs: it has content that is no trace; choose another file, or overwrite it \
+                    with --force\n";
+        assert_eq!((output.status.code(), &*said), (Some(1), line));
+        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), *content);
+        assert!(!harness.path("ran").exists());
+        ok(&record(&harness, &[&["--force"], &args[..]].concat(), Stdio::null()));
+        assert_trace(&std::fs::read(&path).expect("it is there"));
+        std::fs::remove_file(harness.path("ran")).expect("it has run");
+    }
+    harness.write("main.rs", "fn main() {}\n");
+    let output = harness.command(esatto_bin()).args(["demo", "-o", "main.rs"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("no trace; choose another file with -o FILE"), "{said}");
 }
 
 #[test]
@@ -154,9 +184,9 @@ fn a_full_disk_keeps_the_earlier_output_of_the_shell() {
 #[test]
 fn a_recording_without_a_service_changes_nothing() {
     let harness = Harness::new();
-    let path = harness.write("trace", "content");
+    let path = harness.write("trace", OLD_TRACE);
     assert!(!record(&harness, &["-o", "trace"], Stdio::null()).status.success());
-    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "content");
+    assert_eq!(std::fs::read(&path).expect("it is there"), OLD_TRACE);
     // With a service, the session fills the user's file.
     let _service = harness.service(Implementation::Ours);
     ok(&record(&harness, &["-o", "trace", "-t", "200ms"], Stdio::null()));

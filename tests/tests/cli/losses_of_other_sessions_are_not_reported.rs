@@ -43,11 +43,13 @@ fn record(during: impl FnOnce(&mut RawProducer)) -> (String, Vec<String>) {
     assert_eq!([CHUNKS_DISCARDED, PATCHES_DISCARDED].map(|field| wire::int(&stats, field)), [1, 1]);
     drop(earlier);
 
-    let trace = harness.write("trace", "old");
+    // A packet with a timestamp.
+    let old = [0x0a, 2, 0x40, 7];
+    let trace = harness.write("trace", old);
     let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
     let started = producer.await_start();
     // `record` replaces the file when it has learnt the first counts of its session.
-    wait_until("the recording has begun", || (std::fs::read(&trace).ok()? != b"old").then_some(()));
+    wait_until("the recording has begun", || (std::fs::read(&trace).ok()? != old).then_some(()));
     producer.commit_chunk(started.buffer, &RawChunk::new(2, 0, &[packet(0, "kept")]));
     during(&mut producer);
     recording.program.signal(Signal::INT);

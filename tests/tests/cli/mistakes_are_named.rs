@@ -69,6 +69,56 @@ fn a_config_that_ends_too_early() {
 }
 
 #[test]
+fn a_trace_in_the_place_of_a_config() {
+    let harness = Harness::new();
+    assert_eq!(esatto(&harness, &["record", "-o", "old.pftrace", "--", "true"]).status.code(), Some(3));
+    // Longer than a config may be.
+    let old = std::fs::read(harness.path("old.pftrace")).expect("a trace");
+    harness.write("long.pftrace", old.repeat((17 << 20) / old.len()));
+    for name in ["old.pftrace", "long.pftrace"] {
+        let stderr = failure(&harness, &["record", "-c", name, "--", "touch", "ran"]);
+        let line = format!(
+            "esatto: cannot use the config {name}: it is a trace; -c takes a config, -o the trace; `esatto info {name}` \
+             shows what the trace contains\n"
+        );
+        assert_eq!(stderr, line);
+        assert!(!harness.path("ran").exists());
+    }
+}
+
+#[test]
+fn a_config_in_the_place_of_a_trace() {
+    let harness = Harness::new();
+    harness.write("my.cfg", format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS}"));
+    // The same config, encoded.
+    let encoded = [&[0x0a, 2, 8, 64, 0x12, 15, 0x0a, 13, 0x0a, 11], &b"track_event"[..]].concat();
+    harness.write("encoded.cfg", encoded);
+    for name in ["my.cfg", "encoded.cfg"] {
+        let line = format!(
+            "esatto: {name} is not a Perfetto trace: it is a recording config; `esatto record -c {name}` records with \
+             it\n"
+        );
+        assert_eq!(failure(&harness, &["info", name]), line);
+    }
+}
+
+#[test]
+fn options_after_the_command() {
+    let harness = Harness::new();
+    let hint = "The command got -o trace as its own. Options of record come before the command.\n";
+    for (args, is_told) in [
+        (&["record", "false", "-o", "trace"][..], true),
+        (&["record", "--", "false", "-o", "trace"], false),
+        (&["record", "true", "-o", "trace"], false),
+    ] {
+        let output = esatto(&harness, args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(stderr.contains(hint), is_told, "{args:?}: {stderr}");
+        assert!(!harness.path("trace").exists());
+    }
+}
+
+#[test]
 fn a_config_without_content() {
     assert!(refused("# nothing\n").contains("empty"));
 }

@@ -39,12 +39,14 @@ fn nothing_if_no_trigger_comes() {
 fn an_existing_file_stays_if_no_trigger_comes() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
-    harness.write("trace", "of yesterday");
+    // A packet with a timestamp.
+    let old = [0x0a, 2, 0x40, 7];
+    harness.write("trace", old);
     let mut recording = harness.record(Implementation::Ours, "trace", &config("STOP_TRACING", 60_000));
     harness.wait_for_sessions(1);
     recording.program.signal(Signal::INT);
     assert_eq!(recording.program.wait().code(), Some(NO_TRIGGER), "{}", recording.program.log());
-    assert_eq!(std::fs::read_to_string(harness.path("trace")).expect("it is there"), "of yesterday");
+    assert_eq!(std::fs::read(harness.path("trace")).expect("it is there"), old);
 }
 
 #[test]

@@ -15,6 +15,11 @@ use crate::trace_config;
 pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     let mut summary = read(&args.file)?;
     let is_foreign = summary.good_packets() == 0 && !summary.errors.is_empty();
+    if !args.json && !summary.errors.is_empty() && trace_config::is_config(&args.file) {
+        let name = args.file.display();
+        let hint = format!("`esatto record -c {name}` records with it");
+        return Err(Failure::new(format!("{name} is not a Perfetto trace"), "it is a recording config").hint(hint));
+    }
     if is_foreign && !args.json {
         return Err(foreign(&args.file, &summary));
     }

@@ -163,12 +163,15 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         0
     } else {
         say!("No event was recorded: {}.", Line(empty.reason().trim_end_matches('.')));
+        if let Some(options) = args.misplaced_options().filter(|_| has_failed(status.as_ref())) {
+            say!("The command got {} as its own. Options of record come before the command.", Line(options));
+        }
         EXIT_EMPTY
     };
     if saved.failed {
         return Ok(ExitCode::FAILURE);
     }
-    let command_failed = status.filter(|status| !status.as_ref().is_ok_and(ExitStatus::success));
+    let command_failed = status.filter(|status| has_failed(Some(status)));
     Ok(command_failed.map_or_else(|| ExitCode::from(result), |status| exit_code(&status)))
 }
 
@@ -301,7 +304,14 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
             Err(Failure::new(format!("cannot write snapshots to {name}"), "each of them is a file")
                 .hint("name them with -o FILE"))
         }
-        (Some(path), false) => Output::create(path).map(Some),
+        (Some(path), false) => {
+            let output = Output::create(path)?;
+            if !args.force && !takes_snapshots {
+                let hint = "choose another file, or overwrite it with --force";
+                output.require_old_trace().map_err(|failure| failure.hint(hint))?;
+            }
+            Ok(Some(output))
+        }
         (None, true) => Ok(None),
         (Some(_), true) => {
             Err(Failure::new("two output files are given", "-o names one, and output_path in the config another")
@@ -459,6 +469,10 @@ impl Program {
         let status = self.status.unwrap_or_else(|| self.child.wait());
         status.inspect_err(|why| say!("The exit status of the command is unknown: {why}"))
     }
+}
+
+fn has_failed(status: Option<&io::Result<ExitStatus>>) -> bool {
+    status.is_some_and(|status| !status.as_ref().is_ok_and(ExitStatus::success))
 }
 
 /// Returns the command's own exit code, or 128 plus the number of the signal that ended it, as

@@ -17,6 +17,7 @@ use self::file_names::{default_names, next_name};
 use self::kind::Kind;
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
+use crate::file_kind::{beginning, may_be_trace};
 
 /// Packets are collected up to this size before they are written.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -78,6 +79,21 @@ impl Output {
         let mut output = Self::of(file, kind, name);
         output.before_bytes = before_bytes;
         Ok(output)
+    }
+
+    /// Fails if the file has content that is no trace.
+    pub(crate) fn require_old_trace(&self) -> Result<(), Failure> {
+        // A file that cannot be read is of unknown kind.
+        let Some(old) = self.old_content() else { return Ok(()) };
+        let beginning = beginning(old).attempt(|| format!("cannot read {}", self.name.display()))?;
+        if beginning.is_empty() || may_be_trace(&beginning) {
+            return Ok(());
+        }
+        Err(Failure::new(format!("cannot write {}", self.name.display()), "it has content that is no trace"))
+    }
+
+    fn old_content(&self) -> Option<File> {
+        if self.kind == Kind::Existing { File::open(self.proc_path()).ok() } else { None }
     }
 
     /// Creates a new file of exactly this name. Returns `None` if the name is taken.

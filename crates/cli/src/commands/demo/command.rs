@@ -45,6 +45,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
     let service = PrivateService::start()?;
     let output = Output::create(&args.out)?;
+    output.require_old_trace().map_err(|failure| failure.hint("choose another file with -o FILE"))?;
     let mut config = trace_config::track_events(true);
     trace_config::complete(&mut config, None)?;
     let mut recorder = RecordingSession::start(service.consumer(), config, Transfer::Drain, Some(output))?;
