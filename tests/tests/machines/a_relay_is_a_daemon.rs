@@ -86,7 +86,7 @@ fn it_keeps_no_descriptor_and_one_thread() {
     let mut relay = guest.relay(&address);
     let before = relay.descriptors();
     for round in 0..50 {
-        let mut peer = esatto_tests::wire::Peer::connect(&guest.socket());
+        let mut peer = Peer::connect(&guest.socket());
         let file = std::fs::File::open("/dev/null").expect("it is there");
         let frame = esatto_tests::wire::Proto::new().int(2, round).frame();
         peer.send_with_fds(&frame, &[std::os::fd::AsFd::as_fd(&file)]);
