@@ -11,24 +11,27 @@ const PEER: &str = "perfetto-sdk 1.2.1";
 
 /// Cost of a clean build.
 #[derive(Clone, Copy, Debug)]
-struct Cost {
+pub(crate) struct Cost {
     wall_s: f64,
-    cpu_s: f64,
+    pub(crate) cpu_s: f64,
     stripped_kb: f64,
-    crates: f64,
+    pub(crate) crates: f64,
 }
 
 /// How it is built.
 #[derive(Clone, Copy, Debug)]
-struct Profile {
+pub(crate) struct Profile {
     name: &'static str,
     environment: &'static [(&'static str, &'static str)],
 }
 
+/// This workspace's profile: thin LTO, one codegen unit, no unwinding.
+pub(crate) const AS_SHIPPED: Profile =
+    Profile { name: "as shipped", environment: &[("CARGO_PROFILE_RELEASE_STRIP", "symbols")] };
+
 /// Symbols are stripped in both, so that sizes are those of what runs.
 const PROFILES: [Profile; 2] = [
-    // This workspace's profile: thin LTO, one codegen unit, no unwinding.
-    Profile { name: "as shipped", environment: &[("CARGO_PROFILE_RELEASE_STRIP", "symbols")] },
+    AS_SHIPPED,
     Profile {
         name: "cargo's default",
         environment: &[
@@ -83,7 +86,7 @@ pub(crate) fn run() -> Result<Vec<Row>, String> {
 }
 
 /// Builds `package` from nothing and counts the crates that `sdk` needs, itself included.
-fn measure(package: &str, sdk: &str, profile: Profile) -> Result<Cost, String> {
+pub(crate) fn measure(package: &str, sdk: &str, profile: Profile) -> Result<Cost, String> {
     eprintln!("bench: build: {package}, {}", profile.name);
     // Downloads are not measured.
     run_cargo(cargo::command().args(["fetch", "--quiet"]))?;

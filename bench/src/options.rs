@@ -13,7 +13,9 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   service     the tracing service, beside Perfetto's traced; its parts are write, read, latency and idle
   c-abi       trace points of the C library beside those of Perfetto's, as perfetto-sdk-sys has it; sizes of the libraries
               (compiles that library four times, the first time: minutes)
-  rpc         calls through the layers of tower, beside a bare service and the layer of tower-http
+  rpc         calls of the RPC library, beside a bare ping-pong, ttrpc, tarpc, capnp-rpc and tonic; cost of its hooks,
+              and of building it; calls through the layers of tower, beside a bare service and the layer of
+              tower-http; its parts are calls, hooks, build and tower
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -22,7 +24,7 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   --json FILE       write the rows there, too
   --rounds N        rounds in which both contenders are measured alternately (7)
   --traced PROGRAM  another tracing service, for sdk
-  --part NAME       of sdk or service; may be given several times (all)";
+  --part NAME       of sdk, service or rpc; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -55,7 +57,7 @@ pub(crate) struct Options {
     pub(crate) json: Option<PathBuf>,
     pub(crate) rounds: usize,
     pub(crate) traced: Option<PathBuf>,
-    /// Parts of the groups `sdk` and `service`; none means all.
+    /// Parts of the groups `sdk`, `service` and `rpc`; none means all.
     pub(crate) parts: Vec<String>,
 }
 

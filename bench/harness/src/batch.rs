@@ -69,6 +69,11 @@ impl Batch {
         self.wall = wall.elapsed();
         self.cpu = thread_cpu_time().saturating_sub(cpu);
     }
+
+    /// Adds CPU time that another thread spent on the operations.
+    pub fn add_cpu(&mut self, time: Duration) {
+        self.cpu += time;
+    }
 }
 
 /// ns per operation of each batch.

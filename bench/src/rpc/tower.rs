@@ -1,14 +1,14 @@
-//! Group `rpc`: the cost of a call through our layers of `tower`, beside the bare service and the
-//! layer of `tower-http`.
+//! Part `tower`: a call through our layers of `tower`, beside the bare service and the layer of
+//! `tower-http`.
 
 use std::process::Command;
 
+use super::GROUP;
 use crate::options::Options;
 use crate::row::{Of, Row};
 use crate::samples::{BATCHES, PAUSE_US, Samples, Time};
 use crate::{cargo, stats, traced};
 
-const GROUP: &str = "rpc";
 const BARE: &str = "bare service";
 /// A layer that changes the type of the response's body, and does nothing else.
 const WRAPPED: &str = "wrapped body";
@@ -18,11 +18,11 @@ const OURS: [&str; 3] = ["client", "server", "server, gRPC"];
 /// The most that a layer may add to [`WRAPPED`] while no session records, in ns.
 const OFF: f64 = 5.0;
 
-pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
+pub(super) fn run(options: &Options) -> Result<Vec<Row>, String> {
     let program = cargo::build_variant("bench-rpc", &[])?;
     let (mut off, mut on) = (Samples::new(), Samples::new());
     for round in 1..=options.rounds {
-        eprintln!("bench: rpc, round {round} of {}", options.rounds);
+        eprintln!("bench: rpc, tower, round {round} of {}", options.rounds);
         for (samples, session) in [(&mut off, "none"), (&mut on, "one")] {
             let mut command = Command::new(&program);
             let results = traced::run(command.args(["--session", session, "time", BATCHES, PAUSE_US]), || Ok(()))?;
