@@ -88,7 +88,7 @@ fn it_keeps_no_descriptor_and_one_thread() {
     for round in 0..50 {
         let mut peer = Peer::connect(&guest.socket());
         let file = std::fs::File::open("/dev/null").expect("it is there");
-        let frame = esatto_tests::wire::Proto::new().int(2, round).frame();
+        let frame = Proto::new().int(2, round).frame();
         peer.send_with_fds(&frame, &[std::os::fd::AsFd::as_fd(&file)]);
         // Not a request: the service says so, through the relay.
         assert!(peer.read_frame().is_some());
