@@ -137,6 +137,7 @@ mod client;
 mod flow_header;
 mod future;
 mod headers;
+mod layer;
 mod messages;
 mod name;
 mod options;

@@ -68,7 +68,7 @@ macro_rules! option_methods {
         /// The default is true. The messages are counted in any case.
         #[must_use]
         pub fn messages(mut self, wanted: bool) -> Self {
-            std::sync::Arc::make_mut(&mut self.options).messages = wanted;
+            std::sync::Arc::make_mut(&mut self.parts.options).messages = wanted;
             self
         }
 
@@ -76,7 +76,7 @@ macro_rules! option_methods {
         /// is false, because such texts may hold private data.
         #[must_use]
         pub fn status_messages(mut self, wanted: bool) -> Self {
-            std::sync::Arc::make_mut(&mut self.options).status_messages = wanted;
+            std::sync::Arc::make_mut(&mut self.parts.options).status_messages = wanted;
             self
         }
 
@@ -84,7 +84,7 @@ macro_rules! option_methods {
         /// and those that already have the header of this crate. The default is false.
         #[must_use]
         pub fn only_sampled(mut self, wanted: bool) -> Self {
-            std::sync::Arc::make_mut(&mut self.options).only_sampled = wanted;
+            std::sync::Arc::make_mut(&mut self.parts.options).only_sampled = wanted;
             self
         }
 
@@ -96,7 +96,7 @@ macro_rules! option_methods {
         /// documentation](crate#beside-tracing).
         #[must_use]
         pub fn slices(mut self, wanted: bool) -> Self {
-            std::sync::Arc::make_mut(&mut self.options).slices = wanted;
+            std::sync::Arc::make_mut(&mut self.parts.options).slices = wanted;
             self
         }
 
@@ -117,7 +117,7 @@ macro_rules! option_methods {
             mut self,
             route: impl for<'a> Fn(&crate::RequestHead<'a>) -> Option<std::borrow::Cow<'a, str>> + Send + Sync + 'static,
         ) -> Self {
-            std::sync::Arc::make_mut(&mut self.options).set_route(std::sync::Arc::new(route));
+            std::sync::Arc::make_mut(&mut self.parts.options).set_route(std::sync::Arc::new(route));
             self
         }
     };
