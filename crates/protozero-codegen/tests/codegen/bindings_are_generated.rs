@@ -3,19 +3,30 @@ use esatto_protozero_codegen::{Config, Services};
 use esatto_ipc::service::{Rpc, TraceSite};
 
 use crate::here;
-use crate::rpc_names::handler;
+use crate::rpc_names::names::{handler, keywords};
+
+/// The schema of the bindings.
+const NAMES: [&str; 3] = ["handler.proto", "keywords.proto", "messages.proto"];
+
+/// Returns the code of the bindings, in one text.
+fn code(config: Config) -> String {
+    config.compile(&NAMES, &[here().join("rpc")]).unwrap().bundle().to_owned()
+}
 
 /// Run with `ESATTO_BLESS=1` to accept the current output of the generator.
 #[test]
 fn the_bindings_are_up_to_date_and_formatted() {
-    let output = Config::new().services(Services::Ipc).compile(&["names.proto"], &[here().join("rpc")]).unwrap();
-    let path = here().join("rpc/names.rs");
-    if std::env::var_os("ESATTO_BLESS").is_some() {
-        std::fs::write(&path, &output.files()["names.rs"]).unwrap();
+    let output = Config::new().services(Services::Ipc).compile(&NAMES, &[here().join("rpc")]).unwrap();
+    let files: Vec<_> = output.files().iter().map(|(name, code)| (here().join("rpc").join(name), code)).collect();
+    for (path, code) in &files {
+        if std::env::var_os("ESATTO_BLESS").is_some() {
+            std::fs::write(path, code).unwrap();
+        }
+        let present = std::fs::read_to_string(path).unwrap();
+        assert!(present == **code, "run with ESATTO_BLESS=1 and look at the diff of {}", path.display());
     }
-    let present = std::fs::read_to_string(&path).unwrap();
-    assert!(present == output.files()["names.rs"], "run with ESATTO_BLESS=1 and look at the diff");
-    crate::generated_code_is_formatted::check(&[path]);
+    let paths: Vec<_> = files.into_iter().map(|(path, _)| path).collect();
+    crate::generated_code_is_formatted::check(&paths);
 }
 
 /// The tests of `esatto-ipc` use them over sockets.
@@ -35,10 +46,10 @@ fn descriptions_have_the_names_of_the_schema() {
     let service = &handler::SERVICE;
     assert_eq!(service.name, "Handler");
     let names: Vec<_> = service.methods.iter().map(|method| method.name).collect();
-    let last = "AMethodWhoseDescriptionIsBroken";
-    let ugly = ["New", "Clone", "Into", "Result", "Result_", "result", "Type", "self", "Self", "rpc", "Dispatch", last];
-    assert_eq!(names, ugly);
-    let categories = service.methods.iter().map(|method| method.trace.map(TraceSite::category)).take(6);
+    assert_eq!(names, ["New", "Clone", "Into", "Result", "Result_", "result"]);
+    let names: Vec<_> = keywords::SERVICE.methods.iter().map(|method| method.name).collect();
+    assert_eq!(names, ["Type", "self", "Self", "rpc", "Dispatch", "AMethodWhoseDescriptionIsBroken"]);
+    let categories = service.methods.iter().map(|method| method.trace.map(TraceSite::category));
     let [names, other] = [Some("names"), Some("other")];
     assert!(categories.eq([names, names, None, names, other, names]));
     assert_eq!(<handler::method::Result__ as Rpc>::METHOD, 5);
@@ -48,31 +59,24 @@ fn descriptions_have_the_names_of_the_schema() {
 
 #[test]
 fn without_tracing_no_category_is_in_the_code() {
-    let code = |config: Config| {
-        let output = config.services(Services::Ipc).compile(&["names.proto"], &[here().join("rpc")]);
-        output.unwrap().files()["names.rs"].clone()
-    };
-    assert!(code(Config::new()).contains("TraceSite"));
-    let plain = code(Config::new().rpc_trace(false));
+    let config = || Config::new().services(Services::Ipc);
+    assert!(code(config()).contains("TraceSite"));
+    let plain = code(config().rpc_trace(false));
     assert!(!plain.contains("TraceSite") && !plain.contains("Some(&trace") && plain.contains("Kind::OneWay"));
 }
 
 #[test]
 fn each_side_can_depend_on_a_feature() {
     let config = Config::new().services(Services::Ipc).client_feature("call").server_feature("serve");
-    let output = config.compile(&["names.proto"], &[here().join("rpc")]).unwrap();
-    let code = &output.files()["names.rs"];
-    // Three services, each with two items for clients and nine for servers.
-    assert_eq!(code.matches("#[cfg(feature = \"call\")]\n").count(), 3 * 2);
-    assert_eq!(code.matches("#[cfg(feature = \"serve\")]\n").count(), 3 * 9);
+    let code = code(config);
+    // Four services, each with two items for clients and nine for servers.
+    assert_eq!(code.matches("#[cfg(feature = \"call\")]\n").count(), 4 * 2);
+    assert_eq!(code.matches("#[cfg(feature = \"serve\")]\n").count(), 4 * 9);
 }
 
 #[test]
 fn one_side_can_be_left_out() {
-    let code = |services| {
-        let output = Config::new().services(services).compile(&["names.proto"], &[here().join("rpc")]);
-        output.unwrap().files()["names.rs"].clone()
-    };
+    let code = |services| code(Config::new().services(services));
     let client = code(Services::IpcClient);
     assert!(client.contains("pub struct Client {") && !client.contains("rpc::server::"));
     let server = code(Services::IpcServer);

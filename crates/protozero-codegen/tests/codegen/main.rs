@@ -10,7 +10,7 @@ mod generated;
 #[allow(unreachable_pub, dead_code, deprecated, unused_imports, unused_qualifications, clippy::all, clippy::nursery, clippy::pedantic)]
 #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
 #[deny(missing_docs, unsafe_code)]
-#[path = "rpc/names.rs"]
+#[path = "rpc/mod.rs"]
 #[rustfmt::skip]
 mod rpc_names;
 
