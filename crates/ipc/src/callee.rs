@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
 use crate::frame::{PeerIdentity, encode as plain};
 use crate::frame_size::MAX_FRAME;
+use crate::passed_fds::room_of;
 use crate::peer::Peer;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
@@ -30,6 +31,11 @@ pub struct Callee {
     connection: Connection,
     was_bound: bool,
     max_calls: usize,
+    max_request_bytes: usize,
+    max_fds: usize,
+    /// Sums over the open calls.
+    request_bytes: usize,
+    fds: usize,
     last_serial: u64,
     open: BTreeMap<u64, Open>,
     deadlines: BTreeSet<(Instant, CallKey)>,
@@ -99,6 +105,9 @@ struct Open {
     key: CallKey,
     method: &'static Method,
     deadline: Option<Instant>,
+    /// Size of its request.
+    bytes: usize,
+    has_fd: bool,
     /// Bytes of replies that may be sent; `None` without a limit. The last reply may exceed it.
     room: Option<i64>,
     /// The client wants no reply.
@@ -107,6 +116,8 @@ struct Open {
     watchers: Vec<Waker>,
     traced: Traced,
     replies: u64,
+    /// Descriptor for the next reply.
+    attached: Option<OwnedFd>,
 }
 
 impl Callee {
@@ -118,6 +129,10 @@ impl Callee {
             connection: Connection::default(),
             was_bound: false,
             max_calls,
+            max_request_bytes: usize::MAX,
+            max_fds: usize::MAX,
+            request_bytes: 0,
+            fds: 0,
             last_serial: 0,
             open: BTreeMap::new(),
             deadlines: BTreeSet::new(),
@@ -125,6 +140,14 @@ impl Callee {
             wakers: Vec::new(),
             refused: 0,
         }
+    }
+
+    /// Sets the bounds on the requests of the open calls: their bytes together, and the number of
+    /// those with a descriptor. There are none by default.
+    #[must_use]
+    pub fn with_request_bounds(mut self, bytes: usize, fds: usize) -> Self {
+        (self.max_request_bytes, self.max_fds) = (bytes, fds);
+        self
     }
 
     /// Tells hooks the process at the other end.
@@ -186,9 +209,10 @@ impl Callee {
         }
         if !open.is_silent {
             let before = out.queued();
+            *fd = fd.take().or_else(|| open.attached.take());
+            let is_marked = fd.is_some() && self.features.has(Features::DESCRIPTORS);
             let written = match fd.take() {
                 Some(fd) => {
-                    let is_marked = self.features.has(Features::DESCRIPTORS);
                     out.with_fd(fd, |buffer| encode::reply_ok(buffer, key.request_id, body, has_more, is_marked))
                 }
                 None => encode::reply_ok(out.buffer(), key.request_id, body, has_more, false),
@@ -198,7 +222,7 @@ impl Callee {
                 return Err(SendError::TooLarge { len });
             }
             if let Some(room) = &mut open.room {
-                *room -= i64::try_from(out.queued() - before).unwrap_or(MAX_WINDOW);
+                *room -= i64::try_from(room_of(out.queued() - before, is_marked)).unwrap_or(MAX_WINDOW);
             }
         }
         open.replies += 1;
@@ -207,6 +231,13 @@ impl Callee {
             self.remove(key.request_id);
         }
         Ok(())
+    }
+
+    /// Sends a descriptor with the next reply that has none. It is closed if the call ends before.
+    pub fn attach(&mut self, key: CallKey, fd: OwnedFd) {
+        if let Some(open) = self.open.get_mut(&key.request_id).filter(|open| open.key == key) {
+            open.attached = Some(fd);
+        }
     }
 
     /// Ends a stream without a further reply.
@@ -269,6 +300,7 @@ impl Callee {
     /// Ends all calls because the connection has ended.
     pub fn disconnect(&mut self) {
         self.deadlines.clear();
+        (self.request_bytes, self.fds) = (0, 0);
         for open in std::mem::take(&mut self.open).into_values() {
             self.ended.push_back(open.key);
             self.wakers.extend(open.watchers);
@@ -311,6 +343,12 @@ impl Callee {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(deadline, _)| deadline)
+    }
+
+    /// Returns true if the client has asked for a service.
+    #[must_use]
+    pub fn was_bound(&self) -> bool {
+        self.was_bound
     }
 
     /// Returns the extensions that both sides know.
@@ -389,6 +427,12 @@ impl Callee {
         } else if self.open.len() >= self.max_calls {
             let text = format!("{}: more than {} calls are open", method.full_name, self.max_calls);
             Some(Status::new(Code::ResourceExhausted, text))
+        } else if !self.open.is_empty() && self.request_bytes.saturating_add(call.args.len()) > self.max_request_bytes {
+            let text = format!("{}: the open calls have more than {} bytes", method.full_name, self.max_request_bytes);
+            Some(Status::new(Code::ResourceExhausted, text))
+        } else if has_fd && self.fds >= self.max_fds {
+            let text = format!("{}: more than {} open calls have a descriptor", method.full_name, self.max_fds);
+            Some(Status::new(Code::ResourceExhausted, text))
         } else {
             None
         };
@@ -411,8 +455,21 @@ impl Callee {
         let connection = &self.connection;
         let traced =
             Traced::invocation(&Begin { method, connection, request_id, message: args, has_fd, is_blocking: false });
-        let open =
-            Open { key, method, deadline, room, is_silent, watchers: Vec::new(), traced: traced.clone(), replies: 0 };
+        let open = Open {
+            key,
+            method,
+            deadline,
+            bytes: args.len(),
+            has_fd,
+            room,
+            is_silent,
+            watchers: Vec::new(),
+            traced: traced.clone(),
+            replies: 0,
+            attached: None,
+        };
+        self.request_bytes += open.bytes;
+        self.fds += usize::from(has_fd);
         self.open.insert(request_id, open);
         CalleeEvent::Invoke(Invoked { key, service, method_id, method, args, deadline, traced })
     }
@@ -443,6 +500,8 @@ impl Callee {
 
     fn remove(&mut self, request_id: u64) -> Option<Open> {
         let open = self.open.remove(&request_id)?;
+        self.request_bytes -= open.bytes;
+        self.fds -= usize::from(open.has_fd);
         if let Some(deadline) = open.deadline {
             self.deadlines.remove(&(deadline, open.key));
         }

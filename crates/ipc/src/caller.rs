@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::frame::Methods;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
 use crate::frame_size::MAX_FRAME;
+use crate::passed_fds::{ROOM_OF_FD, room_of};
 use crate::peer::Peer;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
@@ -40,6 +41,7 @@ pub struct Caller {
     deadlines: BTreeSet<(Instant, u64)>,
     failed: VecDeque<(u64, CallError)>,
     unsent_bytes: usize,
+    unsent_fds: usize,
     unexpected: u64,
 }
 
@@ -190,6 +192,7 @@ impl Caller {
             BindingState::Missing => return Err(failed(CallError::NoSuchService(name))),
             BindingState::Asked { .. } => {
                 self.unsent_bytes += call.args.len();
+                self.unsent_fds += usize::from(call.fd.is_some());
                 let args = call.args.to_vec();
                 pending.unsent =
                     Some(Box::new(Unsent { binding, method_id: call.method_id, args, fd: call.fd.take() }));
@@ -235,8 +238,9 @@ impl Caller {
                 let (has_more, body) =
                     if is_stream { (has_more, body) } else { (false, Some(body.unwrap_or_default())) };
                 let window = &mut pending.window;
-                let limit = if window.is_known { window.size as usize + MAX_FRAME } else { MAX_STREAM_BACKLOG };
-                window.held += len;
+                let most = window.size as usize + MAX_FRAME + ROOM_OF_FD;
+                let limit = if window.is_known { most } else { MAX_STREAM_BACKLOG };
+                window.held += room_of(len, frame.has_fd);
                 if !has_more {
                     self.forget(id);
                     return CallerEvent::Reply { id, body, has_more };
@@ -267,9 +271,10 @@ impl Caller {
     }
 
     /// Tells that the program took a reply of a stream, of a frame of `len` bytes, and sends credit
-    /// if it is time.
-    pub fn taken(&mut self, id: u64, len: usize, out: &mut WriteQueue) {
+    /// if it is time. `has_fd` is that of the frame.
+    pub fn taken(&mut self, id: u64, len: usize, has_fd: bool, out: &mut WriteQueue) {
         let Some(window) = self.pending.get_mut(&id).map(|pending| &mut pending.window) else { return };
+        let len = room_of(len, has_fd);
         window.held = window.held.saturating_sub(len);
         window.taken = window.taken.saturating_add(u32::try_from(len).unwrap_or(u32::MAX));
         if window.is_known && window.taken >= window.size / 2 {
@@ -306,7 +311,7 @@ impl Caller {
     /// Lets all calls fail because the connection has ended.
     pub fn disconnect(&mut self) {
         self.deadlines.clear();
-        self.unsent_bytes = 0;
+        (self.unsent_bytes, self.unsent_fds) = (0, 0);
         for (id, pending) in std::mem::take(&mut self.pending) {
             self.failed.push_back((id, CallError::Disconnected(pending.method.full_name)));
         }
@@ -345,6 +350,12 @@ impl Caller {
     #[must_use]
     pub fn unsent_bytes(&self) -> usize {
         self.unsent_bytes
+    }
+
+    /// Returns the number of descriptors of calls that wait until their service is bound.
+    #[must_use]
+    pub fn unsent_fds(&self) -> usize {
+        self.unsent_fds
     }
 
     /// Returns the number of frames that answered no call.
@@ -390,6 +401,7 @@ impl Caller {
             let pending = self.pending.get_mut(&id).expect("it was just found");
             let Some(unsent) = pending.unsent.take() else { continue };
             self.unsent_bytes -= unsent.args.len();
+            self.unsent_fds -= usize::from(unsent.fd.is_some());
             let sent = match &binding.state {
                 BindingState::Bound { service_id, method_ids } => {
                     let target = (*service_id, method_ids[unsent.method_id as usize - 1]);
@@ -414,7 +426,10 @@ impl Caller {
         if let Some(deadline) = pending.deadline {
             self.deadlines.remove(&(deadline, id));
         }
-        self.unsent_bytes -= pending.unsent.as_ref().map_or(0, |unsent| unsent.args.len());
+        if let Some(unsent) = &pending.unsent {
+            self.unsent_bytes -= unsent.args.len();
+            self.unsent_fds -= usize::from(unsent.fd.is_some());
+        }
         Some(pending)
     }
 }

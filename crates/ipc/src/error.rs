@@ -81,6 +81,8 @@ pub enum Error {
         /// Bytes that are kept.
         bytes: usize,
     },
+    /// The peer began a frame and did not send its rest in time.
+    FrameTooSlow,
     /// The peer closed the connection.
     Disconnected,
     /// The service does not expose this port.
@@ -93,6 +95,18 @@ pub enum Error {
     BadReply(&'static str),
     /// The peer did not answer in time.
     Timeout,
+}
+
+impl Error {
+    /// Returns true if the process or the system lacks descriptors, memory or threads, which may
+    /// change soon.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_shortage(&self) -> bool {
+        use rustix::io::Errno;
+        let Self::Io(error) = self else { return false };
+        let errno = Errno::from_io_error(error);
+        errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].contains(&errno))
+    }
 }
 
 impl fmt::Display for Error {
@@ -137,6 +151,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::TooManyReplies { bytes } => write!(f, "{bytes} bytes of replies were not fetched"),
+            Self::FrameTooSlow => f.write_str("the peer did not send the rest of a frame in time"),
             Self::Disconnected => f.write_str("peer closed the connection"),
             Self::NoSuchService(name) => write!(f, "the peer does not offer the service {name}"),
             Self::NoSuchMethod(name) => write!(f, "the peer does not know the method {name}"),

@@ -8,6 +8,15 @@ use crate::foreign_fd::ForeignFd;
 /// honest peer never reaches it.
 const MAX_WAITING_FDS: usize = 4;
 
+/// Room of a stream that a descriptor takes beside its frame, so that a stream of descriptors
+/// pauses before the client has none left.
+pub(crate) const ROOM_OF_FD: usize = 16 << 10;
+
+/// Returns the room of a stream that a reply takes (wire-protocol.md §23).
+pub(crate) const fn room_of(len: usize, has_fd: bool) -> usize {
+    if has_fd { len + ROOM_OF_FD } else { len }
+}
+
 /// Descriptors in the order of their arrival.
 ///
 /// A peer that knows the extension says in each frame if it carries a descriptor. Of other peers,
@@ -16,7 +25,6 @@ const MAX_WAITING_FDS: usize = 4;
 pub(crate) struct PassedFds {
     /// Each with the number of bytes that had been received then. Its frame began before.
     waiting: VecDeque<(u64, ForeignFd)>,
-    #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "clients do not report it"))]
     unexpected: u64,
 }
 
@@ -31,6 +39,12 @@ impl PassedFds {
             return;
         }
         self.waiting.push_back((received, fd));
+    }
+
+    /// Returns true if a descriptor waits.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Takes the descriptor for a frame.
@@ -65,7 +79,6 @@ impl PassedFds {
     }
 
     /// Returns the number of descriptors that no frame announced or no call took.
-    #[cfg(feature = "server")]
     pub(crate) fn unexpected(&self) -> u64 {
         self.unexpected
     }

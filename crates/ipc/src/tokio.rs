@@ -91,18 +91,23 @@ mod channel {
 #[cfg(feature = "server")]
 mod server {
     use std::future::poll_fn;
+    use std::task::Poll;
 
     use tokio::task::JoinSet;
+    use tokio::time::{sleep, timeout};
 
     use super::TokioIo;
     use crate::error::Error;
     use crate::readiness::Readiness;
-    use crate::server::{Dispatch, Server};
+    use crate::server::{Dispatch, PAUSE, Server};
     use crate::sys::Listener;
 
     impl<D: Dispatch + Clone + Send + 'static> Server<D> {
-        /// Accepts connections and serves each as a task of tokio, forever. Dropping the future
-        /// ends them all. Must be called on a runtime of tokio.
+        /// Accepts connections and serves each as a task of tokio, until [`stop`](Self::stop).
+        /// Dropping the future ends them all. Must be called on a runtime of tokio with a timer.
+        ///
+        /// If the process lacks descriptors or memory, clients wait or are disconnected. The server
+        /// goes on.
         ///
         /// # Errors
         ///
@@ -110,22 +115,44 @@ mod server {
         pub async fn serve(&self, listener: &Listener) -> Result<(), Error> {
             let mut io = TokioIo::duplicate(listener)?;
             let mut tasks = JoinSet::new();
-            loop {
+            let running = self.running();
+            while !running.is_stopped() {
                 while tasks.try_join_next().is_some() {}
                 if tasks.len() >= self.most_connections() {
-                    tasks.join_next().await;
+                    running.evict(listener);
+                    let _ = timeout(PAUSE, tasks.join_next()).await;
                     continue;
                 }
-                let Some(stream) = listener.accept()? else {
-                    poll_fn(|cx| io.poll_readable(cx)).await?;
-                    continue;
+                let stream = match listener.accept() {
+                    Ok(Some(stream)) => stream,
+                    Ok(None) => {
+                        poll_fn(|cx| {
+                            running.watch(cx.waker());
+                            if running.is_stopped() { Poll::Ready(Ok(())) } else { io.poll_readable(cx) }
+                        })
+                        .await?;
+                        continue;
+                    }
+                    Err(error) if error.is_shortage() => {
+                        running.failed();
+                        sleep(PAUSE).await;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
                 };
                 let mut connection = self.connection(stream);
-                let io = TokioIo::new(connection.socket())?;
+                let Ok(io) = TokioIo::new(connection.socket()) else {
+                    running.failed();
+                    continue;
+                };
+                let Some(mut place) = running.add(connection.socket()) else { break };
                 tasks.spawn(async move {
-                    connection.drive(io).await;
+                    place.ended(&*connection.drive(io).await);
+                    drop(connection);
                 });
             }
+            while tasks.join_next().await.is_some() {}
+            Ok(())
         }
     }
 }

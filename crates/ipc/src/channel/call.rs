@@ -1,7 +1,7 @@
 //! [`Call`]: a call with one reply.
 
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::{Future, IntoFuture, poll_fn};
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -139,9 +139,18 @@ impl<'c, M: Rpc> Call<'c, M> {
     ///
     /// The call could not be sent; `callback` is not called then. [`CallError::QueueFull`] if too
     /// many bytes wait to be sent.
-    pub fn then(
+    pub fn then(self, callback: impl FnOnce(Result<M::Reply, CallError>) + Send + 'static) -> Result<(), CallError> {
+        self.then_with_fd(|result| callback(result.map(|(reply, _)| reply)))
+    }
+
+    /// As [`then`](Self::then), with the descriptor that came with the reply.
+    ///
+    /// # Errors
+    ///
+    /// As [`then`](Self::then).
+    pub fn then_with_fd(
         mut self,
-        callback: impl FnOnce(Result<M::Reply, CallError>) + Send + 'static,
+        callback: impl FnOnce(Result<(M::Reply, Option<ForeignFd>), CallError>) + Send + 'static,
     ) -> Result<(), CallError> {
         let shared = &self.channel.shared;
         let mut done = Done::default();
@@ -154,17 +163,33 @@ impl<'c, M: Rpc> Call<'c, M> {
         };
         let mut callback = Some(callback);
         let callback = Box::new(move |event: Result<Option<super::events::Arrived>, CallError>| {
-            let Some(callback) = callback.take() else { return };
+            let Some(callback) = callback.take() else { return true };
             match event {
-                Ok(Some(arrived)) => callback(decode::<M>(&arrived.body)),
+                Ok(Some(arrived)) => callback(decode::<M>(&arrived.body).map(|reply| (reply, arrived.fd))),
                 Ok(None) => callback(Err(CallError::Malformed(method_of::<M>().full_name))),
                 Err(error) => callback(Err(error)),
             }
+            true
         });
         let callback = shared.lock().slots.set_callback(id, callback);
         done.callbacks.extend(callback.map(|callback| (id, callback)));
         done.run(shared);
         Ok(())
+    }
+}
+
+impl<M: Rpc> Call<'_, M> {
+    /// Sends the call when it is first polled. As `.await`, with the descriptor that came with the
+    /// reply.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is no reply.
+    pub fn await_with_fd(
+        self,
+    ) -> impl Future<Output = Result<(M::Reply, Option<ForeignFd>), CallError>> + Send + use<M> {
+        let mut future = self.into_future();
+        poll_fn(move |cx| future.poll_with_fd(cx))
     }
 }
 
@@ -182,6 +207,8 @@ impl<M: Rpc> fmt::Debug for Call<'_, M> {
         f.debug_tuple("Call").field(&method_of::<M>().full_name).finish()
     }
 }
+
+type ReplyWithFd<M> = Result<(<M as Rpc>::Reply, Option<ForeignFd>), CallError>;
 
 /// Call as a future. Dropping it cancels the call.
 ///
@@ -203,7 +230,13 @@ impl<M: Rpc> Future for CallFuture<M> {
     type Output = Result<M::Reply, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { channel, stage, .. } = &mut *self;
+        self.poll_with_fd(cx).map_ok(|(reply, _)| reply)
+    }
+}
+
+impl<M: Rpc> CallFuture<M> {
+    fn poll_with_fd(&mut self, cx: &mut Context<'_>) -> Poll<ReplyWithFd<M>> {
+        let Self { channel, stage, .. } = self;
         let shared = &channel.shared;
         loop {
             match stage {
@@ -218,7 +251,9 @@ impl<M: Rpc> Future for CallFuture<M> {
                 Stage::Sent(id) => {
                     let id = *id;
                     let result = match shared.poll_next(id, cx) {
-                        Poll::Ready(Next::Reply(arrived)) => decode::<M>(&arrived.body),
+                        Poll::Ready(Next::Reply(arrived)) => {
+                            decode::<M>(&arrived.body).map(|reply| (reply, arrived.fd))
+                        }
                         Poll::Ready(Next::End(Err(error))) => Err(error),
                         Poll::Ready(_) => Err(CallError::Malformed(method_of::<M>().full_name)),
                         Poll::Pending => return Poll::Pending,

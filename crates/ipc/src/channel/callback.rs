@@ -21,9 +21,15 @@ impl Shared {
         let mut next = Some(callback);
         while let Some(mut callback) = next.take() {
             match self.next(id) {
-                Next::Reply(arrived) => callback(Ok(Some(arrived))),
-                Next::End(Ok(())) => return callback(Ok(None)),
-                Next::End(Err(error)) => return callback(Err(error)),
+                Next::Reply(arrived) => {
+                    if !callback(Ok(Some(arrived))) {
+                        return self.cancel(id);
+                    }
+                }
+                Next::End(end) => {
+                    callback(end.map(|()| None));
+                    return;
+                }
                 Next::Pending => {}
             }
             next = self.lock().slots.set_callback(id, callback);
@@ -38,7 +44,7 @@ impl Shared {
         if let Next::Reply(arrived) = &next {
             let super::State { caller, out, .. } = &mut *state;
             let before = out.is_empty();
-            caller.taken(id, arrived.len, out);
+            caller.taken(id, arrived.len, arrived.is_marked, out);
             if before && !out.is_empty() {
                 self.flush(&mut state, &mut done);
             }

@@ -12,6 +12,8 @@ pub(super) struct Arrived {
     pub(super) fd: Option<ForeignFd>,
     /// Size of its frame, for the window.
     pub(super) len: usize,
+    /// The frame says that it has a descriptor.
+    pub(super) is_marked: bool,
     /// Further replies follow, or an end without a message.
     pub(super) has_more: bool,
     /// Held while the program takes the reply.
@@ -28,8 +30,9 @@ pub(super) enum Next {
     End(Result<(), CallError>),
 }
 
-/// Function that gets the replies of a call: `Ok(None)` or an error at its end.
-pub(super) type Callback = Box<dyn FnMut(Result<Option<Arrived>, CallError>) + Send>;
+/// Function that gets the replies of a call: `Ok(None)` or an error at its end. Returns false if it
+/// wants no more of them.
+pub(super) type Callback = Box<dyn FnMut(Result<Option<Arrived>, CallError>) -> bool + Send>;
 
 /// Wakers and callbacks, collected under a lock.
 #[derive(Default)]

@@ -44,6 +44,10 @@ use crate::readiness::Interest;
 use crate::service::Kind;
 use crate::sys::Stream;
 
+/// Descriptors that may wait to be sent. A call that comes then waits, as for
+/// [`ChannelLimits::max_queued`].
+const MAX_QUEUED_FDS: usize = 64;
+
 /// Bounds of a [`Channel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelLimits {
@@ -93,6 +97,9 @@ struct State {
     driver: Option<Waker>,
     /// The driver could not read because a thread did.
     driver_missed: bool,
+    /// Counters of the reader.
+    unexpected_fds: u64,
+    malformed: u64,
     end: Option<Arc<Error>>,
 }
 
@@ -129,6 +136,8 @@ impl Channel {
             poller: None,
             driver: None,
             driver_missed: false,
+            unexpected_fds: 0,
+            malformed: 0,
             end: None,
         };
         let reader = Mutex::new(Reader::default());
@@ -196,6 +205,18 @@ impl Channel {
     #[must_use]
     pub fn unexpected(&self) -> u64 {
         self.shared.lock().caller.unexpected()
+    }
+
+    /// Returns the number of descriptors that came with no reply to a call.
+    #[must_use]
+    pub fn unexpected_fds(&self) -> u64 {
+        self.shared.lock().unexpected_fds
+    }
+
+    /// Returns the number of frames that were empty or no protobuf message.
+    #[must_use]
+    pub fn malformed(&self) -> u64 {
+        self.shared.lock().malformed
     }
 
     /// Returns the socket.
@@ -273,6 +294,7 @@ impl Shared {
 impl State {
     fn has_room(&self, limits: &ChannelLimits) -> bool {
         self.out.queued() + self.caller.unsent_bytes() < limits.max_queued
+            && self.out.queued_fds() + self.caller.unsent_fds() < MAX_QUEUED_FDS
     }
 
     /// Adds a thread that is about to sleep, and returns its number.

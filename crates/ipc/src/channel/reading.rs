@@ -33,6 +33,8 @@ pub(super) struct Reader {
     fds: PassedFds,
     /// The socket may have more, although an edge-triggered source does not say so again.
     has_unread: bool,
+    /// Unexpected descriptors and malformed frames that the state knows.
+    counted: (u64, u64),
 }
 
 /// Call for which the reading thread waits. Its reply is not copied.
@@ -243,6 +245,16 @@ impl Shared {
     }
 
     fn handle_frames(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) {
+        self.handle_some_frames(reader, wanted, done);
+        let counted = (reader.fds.unexpected(), reader.decoder.skipped());
+        if counted != reader.counted {
+            reader.counted = counted;
+            let mut state = self.lock();
+            (state.unexpected_fds, state.malformed) = counted;
+        }
+    }
+
+    fn handle_some_frames(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) {
         let mut now = None;
         for _ in 0..FRAMES_PER_TURN {
             let Reader { decoder, fds, .. } = &mut *reader;
@@ -280,6 +292,7 @@ impl Shared {
                                 body: body.to_vec(),
                                 fd,
                                 len,
+                                is_marked: frame.has_fd,
                                 has_more,
                                 traced: TracedReply::none(),
                             });

@@ -93,8 +93,20 @@ impl<'c, M: Rpc> StreamCall<'c, M> {
     /// The call could not be sent; `callback` is not called then. [`CallError::QueueFull`] if too
     /// many bytes wait to be sent.
     pub fn for_each(
-        mut self,
+        self,
         mut callback: impl FnMut(Result<Option<M::Reply>, CallError>) + Send + 'static,
+    ) -> Result<(), CallError> {
+        self.for_each_with_fd(move |result| callback(result.map(|reply| reply.map(|(reply, _)| reply))))
+    }
+
+    /// As [`for_each`](Self::for_each), with the descriptors that came with the replies.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each).
+    pub fn for_each_with_fd(
+        mut self,
+        mut callback: impl FnMut(Result<Option<(M::Reply, Option<ForeignFd>)>, CallError>) + Send + 'static,
     ) -> Result<(), CallError> {
         let shared = &self.channel.shared;
         let mut done = Done::default();
@@ -111,9 +123,16 @@ impl<'c, M: Rpc> StreamCall<'c, M> {
         };
         self.stage = Stage::Over;
         let callback = Box::new(move |event: Result<Option<Arrived>, CallError>| match event {
-            Ok(Some(arrived)) => callback(decode::<M>(&arrived.body).map(Some)),
-            Ok(None) => callback(Ok(None)),
-            Err(error) => callback(Err(error)),
+            Ok(Some(arrived)) => {
+                let reply = decode::<M>(&arrived.body);
+                let is_whole = reply.is_ok();
+                callback(reply.map(|reply| Some((reply, arrived.fd))));
+                is_whole
+            }
+            end => {
+                callback(end.map(|_| None));
+                false
+            }
         });
         let callback = shared.lock().slots.set_callback(id, callback);
         done.callbacks.extend(callback.map(|callback| (id, callback)));

@@ -57,6 +57,12 @@ impl WriteQueue {
         self.pieces.iter().map(|p| p.bytes.len()).sum::<usize>() - self.written
     }
 
+    /// Returns the number of descriptors that wait to be sent.
+    #[cfg(feature = "rpc")]
+    pub(crate) fn queued_fds(&self) -> usize {
+        self.pieces.iter().filter(|piece| piece.fd.is_some()).count()
+    }
+
     /// Returns true if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(|p| p.bytes.is_empty())

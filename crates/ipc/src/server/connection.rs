@@ -6,9 +6,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::ServerLimits;
+use super::context::take_fd;
+use super::counters::{Counters, Counts};
 use super::dispatch::{Dispatch, Invocation};
 use super::open_call::OpenCall;
 use super::shared::{Shared, State};
@@ -42,9 +44,22 @@ struct Receiving {
     decoder: FrameDecoder,
     fds: PassedFds,
     tasks: Tasks,
+    /// Frame that has arrived in part.
+    partial: Option<Partial>,
+    /// Counters of the server, and what they have of this connection.
+    counters: Option<Arc<Counters>>,
+    counted: Counts,
     /// The socket may have more, although an edge-triggered source does not say so again.
     has_unread: bool,
     is_at_end: bool,
+}
+
+/// Frame whose rest has not arrived.
+struct Partial {
+    /// Its position in the stream.
+    at: u64,
+    /// Time at which the connection ends without it.
+    deadline: Option<Instant>,
 }
 
 impl<D: Dispatch> ServerConnection<D> {
@@ -52,6 +67,11 @@ impl<D: Dispatch> ServerConnection<D> {
     #[must_use]
     pub fn new(stream: Stream, dispatch: D, limits: ServerLimits) -> Self {
         Self { dispatch, receiving: Receiving::default(), shared: Arc::new(Shared::new(stream, limits)) }
+    }
+
+    /// Adds what goes wrong to the counters of a server.
+    pub(super) fn count_into(&mut self, counters: Arc<Counters>) {
+        self.receiving.counters = Some(counters);
     }
 
     /// Reads requests, runs them, and writes replies, without waiting. Returns true if there is
@@ -142,15 +162,17 @@ impl<D: Dispatch> ServerConnection<D> {
     /// Returns the events of [`as_fd`](AsFd::as_fd) to wait for before [`pump`](Self::pump).
     #[must_use]
     pub fn interest(&self) -> Interest {
-        let queued = self.shared.lock().out.queued();
-        Interest { read: queued < self.shared.limits.pause_at && !self.receiving.is_at_end, write: queued > 0 }
+        let state = self.shared.lock();
+        let is_paused = state.is_paused(&self.shared.limits);
+        Interest { read: !is_paused && !self.receiving.is_at_end, write: !state.out.is_empty() }
     }
 
     /// Returns the time at which [`pump`](Self::pump) must be called even if the socket is not
     /// ready, because a deadline passes.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.shared.lock().callee.next_deadline()
+        let frame = self.receiving.partial.as_ref().and_then(|partial| partial.deadline);
+        self.shared.lock().callee.next_deadline().into_iter().chain(frame).min()
     }
 
     /// Sets the function that tells the event loop to call [`pump`](Self::pump) although the socket
@@ -197,6 +219,12 @@ impl<D: Dispatch> ServerConnection<D> {
         self.shared.lock().callee.refused()
     }
 
+    /// Returns the number of frames that were empty or no protobuf message.
+    #[must_use]
+    pub fn malformed(&self) -> u64 {
+        self.receiving.decoder.skipped()
+    }
+
     /// Returns the number of descriptors that no frame announced or no call took.
     #[must_use]
     pub fn unexpected_fds(&self) -> u64 {
@@ -209,7 +237,7 @@ impl Receiving {
         let mut state = shared.lock();
         state.pumping = Some(thread::current().id());
         let ready = std::mem::take(&mut state.ready);
-        let is_paused = state.out.queued() >= shared.limits.pause_at;
+        let is_paused = state.is_paused(&shared.limits);
         drop(state);
         if read {
             self.has_unread = is_paused || self.decoder.has_frame() || self.read(shared);
@@ -226,13 +254,17 @@ impl Receiving {
             callee.expire(Instant::now(), out);
         }
         state.pumping = None;
-        let wakers = shared.flush(&mut state);
-        if self.is_at_end && !self.decoder.has_frame() && state.end.is_none() {
+        let mut wakers = shared.flush(&mut state);
+        let is_paused = state.is_paused(&shared.limits);
+        if self.is_at_end && !self.decoder.has_frame() {
             shared.end(&mut state, Error::Disconnected);
+        } else if self.is_too_slow(is_paused, shared.limits.max_frame_time) {
+            shared.end(&mut state, Error::FrameTooSlow);
         }
+        self.count(&state);
+        wakers.append(&mut state.callee.take_wakers());
         let ended: Vec<_> = std::iter::from_fn(|| state.callee.next_ended()).collect();
         let end = state.end.clone();
-        let is_paused = state.out.queued() >= shared.limits.pause_at;
         let has_more = !state.ready.is_empty() || !is_paused && (self.has_unread || self.decoder.has_frame());
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
@@ -245,6 +277,34 @@ impl Receiving {
                 Err(error)
             }
             None => Ok(has_more),
+        }
+    }
+
+    /// Returns true if the client has had enough time for the rest of a frame. The time in which
+    /// nothing is read does not count.
+    fn is_too_slow(&mut self, is_paused: bool, limit: Duration) -> bool {
+        if is_paused || self.decoder.buffered() == 0 || self.decoder.has_frame() {
+            self.partial = None;
+            return false;
+        }
+        let (at, now) = (self.decoder.consumed(), Instant::now());
+        match &self.partial {
+            Some(partial) if partial.at == at => partial.deadline.is_some_and(|deadline| deadline <= now),
+            _ => {
+                self.partial = Some(Partial { at, deadline: now.checked_add(limit) });
+                false
+            }
+        }
+    }
+
+    /// Tells the counters of the server what has changed.
+    fn count(&mut self, state: &State) {
+        let Some(counters) = &self.counters else { return };
+        let refused = state.callee.refused();
+        let now = Counts { refused, malformed: self.decoder.skipped(), unexpected_fds: self.fds.unexpected() };
+        if now != self.counted {
+            counters.add(self.counted, now);
+            self.counted = now;
         }
     }
 
@@ -278,7 +338,7 @@ impl Receiving {
     fn handle_frames(&mut self, shared: &Arc<Shared>, dispatch: &mut dyn Dispatch) {
         let mut now = None;
         for _ in 0..FRAMES_PER_TURN {
-            let frame = match self.decoder.next_rpc_frame() {
+            let mut frame = match self.decoder.next_rpc_frame() {
                 Ok(Some((frame, _))) => frame,
                 Ok(None) => break,
                 Err(error) => return shared.end(&mut shared.lock(), error),
@@ -289,6 +349,8 @@ impl Receiving {
                 return;
             }
             let State { callee, out, .. } = &mut *state;
+            // Clients that do not mark their frames mean the next call that takes a descriptor.
+            frame.has_fd |= !callee.features().has(Features::DESCRIPTORS) && self.fds.has_waiting();
             let event = callee.handle(&frame, &|index| dispatch.service(index), now, out);
             let wakers = callee.take_wakers();
             let is_exact = callee.features().has(Features::DESCRIPTORS);
@@ -298,7 +360,7 @@ impl Receiving {
                 callee.set_peer(peer);
             }
             let peer = Arc::clone(&state.peer);
-            let is_paused = state.out.queued() >= shared.limits.pause_at;
+            let is_paused = state.is_paused(&shared.limits);
             let ended: Vec<_> = std::iter::from_fn(|| state.callee.next_ended()).collect();
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
@@ -318,8 +380,10 @@ impl Receiving {
                     fd: &mut fd,
                     tasks: &mut self.tasks,
                 });
-                self.fds.put_back(fd, self.decoder.consumed(), is_exact);
                 self.tasks.start(shared);
+                let lent = self.tasks.lent_fd.take().filter(|_| !is_exact);
+                let fd = fd.or_else(|| take_fd(&lent?));
+                self.fds.put_back(fd, self.decoder.consumed(), is_exact);
             }
             self.fds.handled(self.decoder.consumed(), is_exact);
             if is_paused {
@@ -332,6 +396,18 @@ impl Receiving {
 impl<D> AsFd for ServerConnection<D> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.stream.as_fd()
+    }
+}
+
+impl Socket {
+    /// Ends the connection.
+    pub(super) fn shutdown(&self) {
+        self.0.stream.shutdown();
+    }
+
+    /// Returns true if the client has asked for a service.
+    pub(super) fn has_begun(&self) -> bool {
+        self.0.lock().callee.was_bound()
     }
 }
 

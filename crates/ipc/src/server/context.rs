@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -15,12 +16,20 @@ pub struct Context {
     call: OpenCall,
     peer: Arc<Peer>,
     deadline: Option<Instant>,
-    fd: Mutex<Option<ForeignFd>>,
+    /// The connection has a clone, to take back what the method does not take.
+    fd: Option<LentFd>,
+}
+
+/// Descriptor of a request, until the method takes it.
+pub(super) type LentFd = Arc<Mutex<Option<ForeignFd>>>;
+
+pub(super) fn take_fd(lent: &LentFd) -> Option<ForeignFd> {
+    lent.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 impl Context {
-    pub(super) fn new(call: &OpenCall, peer: &Arc<Peer>, deadline: Option<Instant>, fd: Option<ForeignFd>) -> Self {
-        Self { call: call.without_duty(), peer: Arc::clone(peer), deadline, fd: Mutex::new(fd) }
+    pub(super) fn new(call: &OpenCall, peer: &Arc<Peer>, deadline: Option<Instant>, fd: Option<LentFd>) -> Self {
+        Self { call: call.without_duty(), peer: Arc::clone(peer), deadline, fd }
     }
 
     /// Returns the method.
@@ -48,8 +57,17 @@ impl Context {
     }
 
     /// Takes the descriptor that came with the request.
+    ///
+    /// Some clients, such as those of Perfetto, do not say to which request a descriptor belongs.
+    /// Then a method has it only before its first `await`, because the next call may be the one.
     pub fn take_fd(&self) -> Option<ForeignFd> {
-        self.fd.lock().unwrap_or_else(PoisonError::into_inner).take()
+        take_fd(self.fd.as_ref()?)
+    }
+
+    /// Sends a descriptor with the next reply, if the socket can carry it. It is closed here then,
+    /// or when the call ends.
+    pub fn attach(&self, fd: OwnedFd) {
+        self.call.attach(fd);
     }
 
     /// Returns true if nobody waits for the reply any more. The future of the call is dropped soon

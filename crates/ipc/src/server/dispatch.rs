@@ -1,7 +1,7 @@
 //! [`Dispatch`]: what a connection calls. Generated code implements it.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use esatto_protozero::Owned;
@@ -152,7 +152,9 @@ impl<'a> Invocation<'a> {
     fn open<M: Rpc>(self) -> Option<(Context, M::Request, OpenCall, &'a mut Tasks)> {
         match M::Request::decode(self.args) {
             Ok(request) => {
-                let context = Context::new(&self.call, self.peer, self.deadline, self.fd.take());
+                let fd = self.fd.take().map(|fd| Arc::new(Mutex::new(Some(fd))));
+                self.tasks.lent_fd.clone_from(&fd);
+                let context = Context::new(&self.call, self.peer, self.deadline, fd);
                 Some((context, request, self.call, self.tasks))
             }
             Err(_) => {

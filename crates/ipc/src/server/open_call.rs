@@ -45,13 +45,21 @@ impl OpenCall {
         }
         let limits = &self.shared.limits;
         let sent = self.shared.change(|state| {
-            if has_more && state.out.queued() >= limits.pause_at {
+            if has_more && state.is_paused(limits) {
                 return Err(SendError::Full);
             }
             state.callee.reply(self.key, body, fd, has_more, &mut state.out)
         });
         self.is_over |= !has_more && sent.is_ok();
         sent
+    }
+
+    /// Sends a descriptor with the next reply.
+    pub(super) fn attach(&self, fd: OwnedFd) {
+        // No client of another kind of socket expects one.
+        if self.shared.stream.family() == Family::Unix {
+            self.shared.lock().callee.attach(self.key, fd);
+        }
     }
 
     /// Ends a stream.

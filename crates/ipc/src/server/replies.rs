@@ -57,6 +57,15 @@ impl<T: Owned> Replies<T> {
         self.call.send(&message.encode(), &mut None, true)
     }
 
+    /// As [`try_send`](Self::try_send), with a descriptor, which stays in `fd` if there is no room.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_send`](Self::try_send).
+    pub fn try_send_with_fd(&mut self, message: &T, fd: &mut Option<OwnedFd>) -> Result<(), SendError> {
+        self.call.send(&message.encode(), fd, true)
+    }
+
     /// Sends a reply. Blocks this thread until the client has room for it: do not call it on the
     /// thread that drives the connection.
     ///
@@ -64,11 +73,24 @@ impl<T: Owned> Replies<T> {
     ///
     /// [`SendError::Closed`], [`SendError::TooLarge`].
     pub fn send_blocking(&mut self, message: &T) -> Result<(), SendError> {
+        self.send_parked(message, None)
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), with a descriptor.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Closed`], [`SendError::TooLarge`].
+    pub fn send_blocking_with_fd(&mut self, message: &T, fd: OwnedFd) -> Result<(), SendError> {
+        self.send_parked(message, Some(fd))
+    }
+
+    fn send_parked(&mut self, message: &T, mut fd: Option<OwnedFd>) -> Result<(), SendError> {
         let bytes = message.encode();
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
         loop {
-            match self.poll_send(&bytes, &mut None, &mut cx) {
+            match self.poll_send(&bytes, &mut fd, &mut cx) {
                 Poll::Ready(result) => return result,
                 Poll::Pending => thread::park(),
             }

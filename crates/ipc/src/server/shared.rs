@@ -38,7 +38,7 @@ pub(super) struct State {
 impl Shared {
     pub(super) fn new(stream: Stream, limits: ServerLimits) -> Self {
         let peer = Arc::new(Peer::of(&stream));
-        let mut callee = Callee::new(limits.max_calls);
+        let mut callee = Callee::new(limits.max_calls).with_request_bounds(limits.max_request_bytes, limits.max_fds);
         callee.set_peer(&peer);
         let state = State {
             callee,
@@ -89,7 +89,7 @@ impl Shared {
             wakers.extend(state.driver.clone());
         }
         wakers.append(&mut state.callee.take_wakers());
-        if queued < self.limits.pause_at || state.end.is_some() {
+        if !state.is_paused(&self.limits) || state.end.is_some() {
             wakers.append(&mut state.waiting_for_room);
         }
         wakers
@@ -109,7 +109,12 @@ impl Shared {
 impl State {
     /// Returns true if a stream may send a further reply.
     pub(super) fn has_room(&self, key: CallKey, limits: &ServerLimits) -> bool {
-        self.callee.has_room(key) && self.out.queued() < limits.pause_at
+        self.callee.has_room(key) && !self.is_paused(limits)
+    }
+
+    /// Returns true if the client must take replies before it gets more.
+    pub(super) fn is_paused(&self, limits: &ServerLimits) -> bool {
+        self.out.queued() >= limits.pause_at || self.out.queued_fds() >= limits.max_fds.max(1)
     }
 
     /// Wakes a task when a stream may have room, or has ended.

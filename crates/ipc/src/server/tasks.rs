@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
+use super::context::LentFd;
 use super::shared::Shared;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -18,6 +19,8 @@ pub(super) struct Tasks {
     waiting: BTreeMap<u64, (Task, Arc<TaskWaker>)>,
     /// Futures that were not polled yet.
     new: Vec<(u64, Task)>,
+    /// Descriptor of the newest call, which its method may still take.
+    pub(super) lent_fd: Option<LentFd>,
 }
 
 struct TaskWaker {

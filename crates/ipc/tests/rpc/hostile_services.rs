@@ -105,7 +105,7 @@ fn a_stream_beyond_its_window_ends_alone() {
     client.get(&get("a")).timeout(SOON).wait().unwrap();
     let results: Vec<_> = events.collect();
     assert!(
-        matches!(results.last(), Some(Err(CallError::TooLarge { method: "Store.Watch", limit, .. })) if *limit < 140_000)
+        matches!(results.last(), Some(Err(CallError::TooLarge { method: "Store.Watch", limit, .. })) if *limit < 160_000)
     );
     assert!(results.len() < 100, "{}", results.len());
 }

@@ -2,6 +2,7 @@
 
 mod calls_end_to_end;
 mod clients_of_all_styles;
+mod descriptors_of_calls;
 mod hooks_see_calls_in_order;
 mod hostile_clients;
 mod hostile_services;
@@ -11,4 +12,5 @@ mod messages {
 }
 mod raw_peer;
 mod sample_store;
+mod servers_on_threads;
 mod store;
