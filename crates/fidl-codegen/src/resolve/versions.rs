@@ -1,0 +1,68 @@
+//! Which elements exist in the newest version of a library (`@available`).
+
+use crate::error::Result;
+use crate::syntax::{Attributes, Constant, ConstantPart, Modifier};
+
+/// Version of a platform. Numbers come before [`NEXT`], and that before [`HEAD`].
+type Version = u64;
+
+const NEXT: Version = u64::MAX - 1;
+const HEAD: Version = u64::MAX;
+
+/// Advice of a deprecated element, if it has any.
+pub(super) fn deprecation(attributes: &Attributes) -> Result<Option<String>> {
+    let Some(available) = attributes.get("available") else { return Ok(None) };
+    let mut deprecated = false;
+    let mut note = None;
+    for (name, value) in &available.arguments {
+        match name.as_deref() {
+            Some("deprecated") => deprecated = version(value)? <= HEAD,
+            Some("note") => note = Some(value.as_text().ok_or_else(|| value.span.error("expected a string"))?),
+            _ => {}
+        }
+    }
+    Ok(deprecated.then(|| note.unwrap_or("deprecated").to_owned()))
+}
+
+/// Returns true if the element exists in the newest version.
+pub(super) fn exists(attributes: &Attributes) -> Result<bool> {
+    attributes.get("available").map_or(Ok(true), |available| exists_by(&available.arguments))
+}
+
+/// Returns true if the modifier holds in the newest version.
+pub(super) fn holds(modifier: &Modifier) -> Result<bool> {
+    exists_by(&modifier.arguments)
+}
+
+fn exists_by(arguments: &[(Option<String>, Constant)]) -> Result<bool> {
+    let mut exists = true;
+    for (name, value) in arguments {
+        match name.as_deref() {
+            // Nothing is newer than HEAD, so all that was added is there.
+            Some("added" | "deprecated") => {
+                version(value)?;
+            }
+            Some("removed" | "replaced") => exists &= version(value)? > HEAD,
+            Some("platform" | "note" | "legacy" | "renamed") => {}
+            Some(other) => {
+                let known = "added, deprecated, removed, replaced, renamed, note, legacy and platform";
+                return Err(value.span.error(format!("unknown argument `{other}`; known are {known}")));
+            }
+            None => return Err(value.span.error("expected a named argument, as in `added=1`")),
+        }
+    }
+    Ok(exists)
+}
+
+fn version(value: &Constant) -> Result<Version> {
+    let version = match value.parts.as_slice() {
+        [ConstantPart::Number(number)] => number.parse().ok().filter(|number| (1..1 << 63).contains(number)),
+        [ConstantPart::Name(path)] => match path.parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["HEAD"] => Some(HEAD),
+            ["NEXT"] => Some(NEXT),
+            _ => None,
+        },
+        _ => None,
+    };
+    version.ok_or_else(|| value.span.error("expected a version: a number from 1, `NEXT` or `HEAD`"))
+}
