@@ -1,0 +1,43 @@
+//! FIDL on Linux: the wire format of Fuchsia's interface definition language.
+//!
+//! `esatto-fidl-codegen` generates types from `.fidl` files. Each of them implements [`Wire`], by
+//! which it becomes a message and comes back:
+//!
+//! ```
+//! use esatto_fidl::{Str, Vector, decode, encode};
+//!
+//! // vector<string:8>:4
+//! type Words = Vector<Str<8>, 4>;
+//!
+//! let words = vec!["one".to_owned(), "two".to_owned()];
+//! let mut bytes = Vec::new();
+//! encode::<Words>(&words, &mut bytes)?;
+//! assert_eq!(decode::<Words>(&bytes, Vec::new())?, words);
+//! # Ok::<(), esatto_fidl::Error>(())
+//! ```
+//!
+//! # Modules
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`wire`] | bytes ↔ values, version 2 of the format |
+//! | [`header`] | the header of messages |
+//! | [`handle`] | handles, which are file descriptors here |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
+mod error;
+pub mod handle;
+pub mod header;
+pub mod wire;
+
+pub use crate::error::{DecodeError, EncodeError, Error, Reason};
+pub use crate::handle::{ClientEnd, Handle, ServerEnd};
+pub use crate::header::{Header, Strictness};
+pub use crate::wire::{
+    Array, Boxed, Decoder, Encoder, Optional, Str, Vector, Wire, decode, encode, encode_with_handles,
+};
