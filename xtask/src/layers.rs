@@ -10,8 +10,11 @@ use std::path::PathBuf;
 const ORDER: &[&str] = &[
     "map",
     "protozero",
+    "rust-text",
     "protozero-codegen",
+    "fidl-codegen",
     "ipc",
+    "fidl",
     "schema",
     "shm",
     "ports",
@@ -35,7 +38,7 @@ const ORDER: &[&str] = &[
 ];
 
 /// Depends on none of ours.
-const ALONE: &[&str] = &["map", "protozero", "macros", "instances"];
+const ALONE: &[&str] = &["map", "protozero", "rust-text", "macros", "instances"];
 
 /// May hold unsafe code; every other crate root forbids it.
 const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "instances", "esatto", "capi", "capi-v59"];

@@ -4,8 +4,8 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::context::Context;
 use crate::field::Field;
-use crate::identifiers;
 use crate::method_names::{BEGIN, ENTRY, RAW};
+use esatto_rust_text::identifiers;
 
 /// A method of a writer that appends a field.
 pub(crate) struct Setter {

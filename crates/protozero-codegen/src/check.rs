@@ -5,7 +5,8 @@ use prost_reflect::{DescriptorPool, EnumDescriptor, FileDescriptor, MessageDescr
 use crate::config::{Config, Services};
 use crate::descriptors::{Reference, messages, references, service_references};
 use crate::error::Error;
-use crate::{identifiers, unused_patterns};
+use crate::unused_patterns;
+use esatto_rust_text::identifiers;
 
 /// Checks that each map has keys and values.
 ///

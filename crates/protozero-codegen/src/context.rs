@@ -3,10 +3,10 @@
 use prost_reflect::{EnumDescriptor, FileDescriptor, MessageDescriptor};
 
 use crate::field::Field;
-use crate::identifiers;
 use crate::names::package_path;
-use crate::printer::Printer;
 use crate::schema::Schema;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// The file that is printed, the depth of the module in it, and the schema.
 #[derive(Clone, Copy, Debug)]

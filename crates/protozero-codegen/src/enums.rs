@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use prost_reflect::{EnumDescriptor, EnumValueDescriptor};
 
 use crate::context::Context;
-use crate::identifiers;
-use crate::printer::Printer;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// Names that every enumeration has in addition to its values.
 const TAKEN: &[&str] = &["name", "from", "into", "default"];

@@ -9,10 +9,10 @@ use crate::context::Context;
 use crate::descriptors::is_option;
 use crate::error::Error;
 use crate::field::Field;
-use crate::identifiers;
 use crate::method_names::{READER_METHODS, WRITER_METHODS, make_unique};
 use crate::names::extension_module;
-use crate::printer::Printer;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// Prints the extensions that one scope declares: a pair of traits for each extended message.
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, declared: &[ExtensionDescriptor]) -> Result<(), Error> {

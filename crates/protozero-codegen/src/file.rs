@@ -8,9 +8,10 @@ use crate::config::Services;
 use crate::context::Context;
 use crate::error::Error;
 use crate::names::FIELD_MODULE;
-use crate::printer::Printer;
 use crate::schema::Schema;
-use crate::{enums, extensions, identifiers, messages, oneofs, rpc_bindings, services, values};
+use crate::{enums, extensions, messages, oneofs, rpc_bindings, services, values};
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// Returns the code of a file.
 pub(crate) fn print(schema: &Schema<'_>, file: &FileDescriptor) -> Result<String, Error> {

@@ -4,9 +4,9 @@ use prost_reflect::MessageDescriptor;
 
 use crate::accessors::{Getter, Setter};
 use crate::context::Context;
-use crate::identifiers;
 use crate::method_names::{READER_METHODS, WRITER_METHODS};
-use crate::printer::Printer;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, message: &MessageDescriptor) {
     let fields = cx.schema.fields(message);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::field::Field;
-use crate::identifiers;
+use esatto_rust_text::identifiers;
 
 /// Methods that every writer has in addition to those of its fields.
 pub(crate) const WRITER_METHODS: &[&str] = &["message", "from", "into"];

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use prost_reflect::FileDescriptor;
 
 use crate::config::Layout;
-use crate::identifiers;
 use crate::names::package_path;
-use crate::printer::Printer;
 use crate::schema::Schema;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// Lints that generated code cannot satisfy: names come from the schema, paths are written in full,
 /// and no program uses all items.

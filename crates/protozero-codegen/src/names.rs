@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use prost_reflect::{ExtensionDescriptor, FileDescriptor, MessageDescriptor};
 
 use crate::config::{Config, Layout};
-use crate::identifiers;
+use esatto_rust_text::identifiers;
 
 /// The generated file that declares the modules of the other files.
 pub(crate) const MODULE_FILE: &str = "mod.rs";
@@ -108,7 +108,7 @@ impl Names {
         }
         for file in files {
             let top = Scope { root: root(file), path: Vec::new() };
-            let module = identifiers::file_module(&output_path(file, config));
+            let module = file_module(&output_path(file, config));
             let suffix = resolver.claim(&top, |suffix| vec![format!("{module}{suffix}")]);
             resolver.names.files.insert(file.name().to_owned(), module + &suffix);
         }
@@ -300,4 +300,26 @@ fn avoid(name: &str, bad: impl Fn(&str) -> bool) -> String {
         name.push('_');
     }
     name
+}
+
+/// Returns the module of a generated file: its path without the ending, with `_` for `/`. It ends
+/// in `_proto`, so that it differs from the modules of messages.
+fn file_module(path: &str) -> String {
+    let stem = path.strip_suffix(".rs").unwrap_or(path);
+    let mut name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    name + "_proto"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_module;
+
+    #[test]
+    fn modules_of_files_differ_from_those_of_messages() {
+        assert_eq!(file_module("trace/v8.rs"), "trace_v8_proto");
+    }
 }

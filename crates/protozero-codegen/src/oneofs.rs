@@ -5,8 +5,8 @@ use prost_reflect::{MessageDescriptor, OneofDescriptor};
 use crate::context::Context;
 use crate::element::Element;
 use crate::field::Field;
-use crate::identifiers;
-use crate::printer::Printer;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// Prints the enumeration into the module of its message.
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, message: &MessageDescriptor, oneof: &OneofDescriptor) {

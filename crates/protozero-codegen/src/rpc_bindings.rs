@@ -5,9 +5,9 @@ use prost_reflect::{MessageDescriptor, ServiceDescriptor};
 use crate::config::Services;
 use crate::context::Context;
 use crate::error::Error;
-use crate::identifiers;
-use crate::printer::Printer;
 use crate::rpc_methods::{Recorded, Replies, RpcMethod, Trace};
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 /// Prints the module of a service.
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, service: &ServiceDescriptor) -> Result<(), Error> {

@@ -6,7 +6,8 @@ use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, Metho
 
 use crate::error::Error;
 use crate::names::RESERVED_TYPES;
-use crate::{identifiers, options_proto, position};
+use crate::{options_proto, position};
+use esatto_rust_text::identifiers;
 
 /// Functions that every client has in addition to those of its methods.
 const CLIENT_FUNCTIONS: &[&str] = &["new", "clone", "channel"];

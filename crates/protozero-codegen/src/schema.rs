@@ -11,7 +11,8 @@ use crate::descriptors::{self, references};
 use crate::error::Error;
 use crate::field::Field;
 use crate::names::Names;
-use crate::{check, glob, identifiers, method_names, options_proto};
+use crate::{check, glob, method_names, options_proto};
+use esatto_rust_text::identifiers;
 
 /// A set of files, prepared for the printers.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use prost_reflect::ServiceDescriptor;
 
 use crate::context::Context;
-use crate::identifiers;
-use crate::printer::Printer;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, service: &ServiceDescriptor) {
     let methods: Vec<_> = service.methods().collect();

@@ -6,9 +6,9 @@ use crate::config::OneofStyle;
 use crate::context::Context;
 use crate::element::Element;
 use crate::field::Field;
-use crate::identifiers;
 use crate::method_names::VALUE_FIELDS;
-use crate::printer::Printer;
+use esatto_rust_text::Printer;
+use esatto_rust_text::identifiers;
 
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, message: &MessageDescriptor) {
     let name = cx.schema.names.message(message);

@@ -12,7 +12,8 @@ const KEYWORDS: &[&str] = &[
 const UNUSABLE: &[&str] = &["crate", "self", "Self", "super", "_"];
 
 /// Returns `name` as a Rust identifier.
-pub(crate) fn ident(name: &str) -> String {
+#[must_use]
+pub fn ident(name: &str) -> String {
     if UNUSABLE.contains(&name) {
         format!("{name}_")
     } else if KEYWORDS.contains(&name) {
@@ -23,13 +24,15 @@ pub(crate) fn ident(name: &str) -> String {
 }
 
 /// Returns `name` as the name of a method that differs from those in `taken`.
-pub(crate) fn method(name: &str, taken: &[&str]) -> String {
+#[must_use]
+pub fn method(name: &str, taken: &[&str]) -> String {
     if taken.contains(&name) { format!("{name}_") } else { ident(name) }
 }
 
 /// Returns `FooBar` for `foo_bar` (`docs/spec/protozero.md` §9): drops underscores, and makes the
 /// letter after one a capital.
-pub(crate) fn camel_case(name: &str) -> String {
+#[must_use]
+pub fn camel_case(name: &str) -> String {
     let words = name.split('_').filter(|word| !word.is_empty());
     let capitalised = words.flat_map(|word| {
         let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
@@ -39,20 +42,23 @@ pub(crate) fn camel_case(name: &str) -> String {
 }
 
 /// Returns true if `name` is an identifier of the schema language.
-pub(crate) fn is_identifier(name: &str) -> bool {
+#[must_use]
+pub fn is_identifier(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Returns true if `name` alone is no identifier of Rust.
-pub(crate) fn is_keyword(name: &str) -> bool {
+#[must_use]
+pub fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name) || UNUSABLE.contains(&name)
 }
 
 /// Returns a type's name in the style of modules, which [`ident`] makes an identifier:
 /// `TracePacket` → `trace_packet`, `V8JsCode` → `v8_js_code`, `IPCFrame` → `ipc_frame`.
-pub(crate) fn snake_case(name: &str) -> String {
+#[must_use]
+pub fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();
     for (i, &c) in chars.iter().enumerate() {
@@ -66,18 +72,6 @@ pub(crate) fn snake_case(name: &str) -> String {
         out.push(c.to_ascii_lowercase());
     }
     out
-}
-
-/// Returns the module of a generated file: its path without the ending, with `_` for `/`. It ends
-/// in `_proto`, so that it differs from the modules of messages.
-pub(crate) fn file_module(path: &str) -> String {
-    let stem = path.strip_suffix(".rs").unwrap_or(path);
-    let mut name: String =
-        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        name.insert(0, '_');
-    }
-    name + "_proto"
 }
 
 #[cfg(test)]
@@ -96,7 +90,6 @@ mod tests {
         ] {
             assert_eq!(snake_case(name), module_name);
         }
-        assert_eq!(file_module("trace/v8.rs"), "trace_v8_proto");
     }
 
     /// The examples of `docs/spec/protozero.md` §9.

@@ -1,14 +1,14 @@
 //! Text in the format of rustfmt.
 
 /// Longest line, as in the repository's `rustfmt.toml`.
-pub(crate) const WIDTH: usize = 120;
+const WIDTH: usize = 120;
 
 /// Longest line of a comment.
 const COMMENT_WIDTH: usize = 100;
 
 /// Lines of Rust with the indentation of the place they are written at.
 #[derive(Debug, Default)]
-pub(crate) struct Printer {
+pub struct Printer {
     text: String,
     depth: usize,
     /// A blank line is due before the next item.
@@ -17,7 +17,7 @@ pub(crate) struct Printer {
 
 impl Printer {
     /// Appends one line.
-    pub(crate) fn line(&mut self, line: impl AsRef<str>) {
+    pub fn line(&mut self, line: impl AsRef<str>) {
         if core::mem::take(&mut self.gap) {
             self.text.push('\n');
         }
@@ -27,34 +27,34 @@ impl Printer {
     }
 
     /// Appends one line of a text that has its own indentation.
-    pub(crate) fn indented(&mut self, line: &str) {
+    pub fn indented(&mut self, line: &str) {
         if line.is_empty() { self.text.push('\n') } else { self.line(line) }
     }
 
     /// Asks for a blank line before the next line of this block, unless that is the first.
-    pub(crate) fn gap(&mut self) {
+    pub fn gap(&mut self) {
         self.gap = !self.text.ends_with("{\n");
     }
 
     /// Appends `head {`, then calls `body` one level deeper, then appends `}`.
-    pub(crate) fn block(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self)) {
+    pub fn block(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self)) {
         self.block_with_end(head, body, "}");
     }
 
     /// As [`block`](Self::block), with `end` instead of `}`.
-    pub(crate) fn block_with_end(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self), end: &str) {
+    pub fn block_with_end(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self), end: &str) {
         self.line(format!("{} {{", head.as_ref()));
         self.nested(body);
         self.line(end);
     }
 
     /// As [`block`](Self::block), but `head {}` if it is empty.
-    pub(crate) fn block_or_empty(&mut self, head: &str, is_empty: bool, body: impl FnOnce(&mut Self)) {
+    pub fn block_or_empty(&mut self, head: &str, is_empty: bool, body: impl FnOnce(&mut Self)) {
         if is_empty { self.line(format!("{head} {{}}")) } else { self.block(head, body) }
     }
 
     /// Appends `{left} {head} { body };`, on two lines if it is too long, or on three.
-    pub(crate) fn assign_block(&mut self, left: &str, head: &str, body: &str) {
+    pub fn assign_block(&mut self, left: &str, head: &str, body: &str) {
         let right = format!("{head} {{ {body} }};");
         if self.fits(&format!("{left} {right}")) || self.fits(&format!("    {right}")) {
             return self.value(left, &right);
@@ -71,12 +71,12 @@ impl Printer {
     }
 
     /// Appends lines of a doc comment; none for an empty text.
-    pub(crate) fn doc(&mut self, text: &str) {
+    pub fn doc(&mut self, text: &str) {
         self.comment("///", text);
     }
 
     /// Appends lines of a comment that begin with `marker`. Longer lines are wrapped.
-    pub(crate) fn comment(&mut self, marker: &str, text: &str) {
+    pub fn comment(&mut self, marker: &str, text: &str) {
         let width = COMMENT_WIDTH.saturating_sub(self.depth * 4 + marker.len() + 1);
         for line in text.lines().flat_map(|line| wrap(line, width)) {
             self.line(if line.is_empty() { marker.to_owned() } else { format!("{marker} {line}") });
@@ -84,14 +84,14 @@ impl Printer {
     }
 
     /// Appends the `cfg` of a cargo feature, if there is one.
-    pub(crate) fn cfg(&mut self, feature: Option<&str>) {
+    pub fn cfg(&mut self, feature: Option<&str>) {
         if let Some(feature) = feature {
             self.line(format!("#[cfg(feature = {feature:?})]"));
         }
     }
 
     /// Appends a further paragraph of a doc comment; none for an empty text.
-    pub(crate) fn remark(&mut self, text: &str) {
+    pub fn remark(&mut self, text: &str) {
         if !text.is_empty() {
             self.doc(&format!("\n{text}"));
         }
@@ -99,7 +99,7 @@ impl Printer {
 
     /// Appends the head of a function, or its declaration if `end` is `;`. If it is too long, each
     /// argument gets a line.
-    pub(crate) fn signature(&mut self, name: &str, args: &[String], returns: &str, end: &str) {
+    pub fn signature(&mut self, name: &str, args: &[String], returns: &str, end: &str) {
         let one_line = format!("{name}({}){returns}{end}", args.join(", "));
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -117,19 +117,19 @@ impl Printer {
     }
 
     /// Appends a function with its body.
-    pub(crate) fn function(&mut self, name: &str, args: &[String], returns: &str, body: &[String]) {
+    pub fn function(&mut self, name: &str, args: &[String], returns: &str, body: &[String]) {
         self.function_with(name, args, returns, |p| body.iter().for_each(|line| p.line(line)));
     }
 
     /// Appends a function whose body `body` writes.
-    pub(crate) fn function_with(&mut self, name: &str, args: &[String], returns: &str, body: impl FnOnce(&mut Self)) {
+    pub fn function_with(&mut self, name: &str, args: &[String], returns: &str, body: impl FnOnce(&mut Self)) {
         self.signature(name, args, returns, " {");
         self.nested(body);
         self.line("}");
     }
 
     /// Appends `{before}{function}(args){after}`. If it is too long, each argument gets a line.
-    pub(crate) fn call(&mut self, before: &str, function: &str, args: &[String], after: &str) {
+    pub fn call(&mut self, before: &str, function: &str, args: &[String], after: &str) {
         let one_line = format!("{before}{function}({}){after}", args.join(", "));
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -147,7 +147,7 @@ impl Printer {
 
     /// Appends an arm of a `match` whose value is a call. If the line is too long, the call gets
     /// its own line or is broken.
-    pub(crate) fn arm_call(&mut self, pattern: &str, function: &str, args: &[String]) {
+    pub fn arm_call(&mut self, pattern: &str, function: &str, args: &[String]) {
         let call = format!("{function}({})", args.join(", "));
         if self.fits(&format!("{pattern} => {call},")) {
             return self.line(format!("{pattern} => {call},"));
@@ -178,7 +178,7 @@ impl Printer {
     }
 
     /// Appends an arm of a `match`. If the line is too long, its value is in braces.
-    pub(crate) fn arm(&mut self, pattern: &str, value: &str) {
+    pub fn arm(&mut self, pattern: &str, value: &str) {
         let one_line = format!("{pattern} => {value},");
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -187,7 +187,7 @@ impl Printer {
     }
 
     /// Appends `name: type`. If the line is too long, the type gets its own line.
-    pub(crate) fn field(&mut self, name: &str, type_name: &str) {
+    pub fn field(&mut self, name: &str, type_name: &str) {
         let one_line = format!("{name}: {type_name},");
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -197,7 +197,7 @@ impl Printer {
     }
 
     /// Appends `head[a, b, c]tail`. If it is too long, each element gets a line.
-    pub(crate) fn list(&mut self, head: &str, elements: &[String], tail: &str) {
+    pub fn list(&mut self, head: &str, elements: &[String], tail: &str) {
         let one_line = format!("{head}[{}]{tail}", elements.join(", "));
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -209,7 +209,7 @@ impl Printer {
 
     /// Appends `head[name { a: 1, b: 2 }, …]tail`, where each element is `a: 1, b: 2`. If an
     /// element is too long, each of its fields gets a line.
-    pub(crate) fn structs(&mut self, head: &str, name: &str, elements: &[String], tail: &str) {
+    pub fn structs(&mut self, head: &str, name: &str, elements: &[String], tail: &str) {
         let fields = |p: &mut Self, fields: &str| fields.split(", ").for_each(|field| p.line(format!("{field},")));
         if let [element] = elements {
             let one_line = format!("{head}[{name} {{ {element} }}]{tail}");
@@ -234,7 +234,7 @@ impl Printer {
 
     /// Appends `{head} {function}(first, &[a], &[b]);`. If it is too long, each argument gets a
     /// line.
-    pub(crate) fn call_with_lists(&mut self, head: &str, function: &str, first: &str, lists: &[Vec<String>]) {
+    pub fn call_with_lists(&mut self, head: &str, function: &str, first: &str, lists: &[Vec<String>]) {
         let joined: Vec<_> = lists.iter().map(|list| format!(", &[{}]", list.join(", "))).collect();
         let one_line = format!("{head} {function}({first}{});", joined.concat());
         if self.fits(&one_line) {
@@ -256,7 +256,7 @@ impl Printer {
     }
 
     /// Appends `{head} {value}`. If it is too long, the value gets a line.
-    pub(crate) fn value(&mut self, head: &str, value: &str) {
+    pub fn value(&mut self, head: &str, value: &str) {
         let one_line = format!("{head} {value}");
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -267,7 +267,7 @@ impl Printer {
 
     /// Appends `head[1, 2, 3]tail` with short elements, which fill several lines if needed, as
     /// rustfmt does it.
-    pub(crate) fn short_list(&mut self, head: &str, words: &[String], tail: &str) {
+    pub fn short_list(&mut self, head: &str, words: &[String], tail: &str) {
         let one_line = format!("{head}[{}]{tail}", words.join(", "));
         if self.fits(&one_line) {
             return self.line(one_line);
@@ -290,7 +290,7 @@ impl Printer {
 
     /// Appends `head a, b, c tail`, on several lines if needed. For macros, which rustfmt does not
     /// format.
-    pub(crate) fn fill(&mut self, head: &str, words: &[String], tail: &str) {
+    pub fn fill(&mut self, head: &str, words: &[String], tail: &str) {
         let mut line = head.to_owned();
         for (index, word) in words.iter().enumerate() {
             let end = if index + 1 == words.len() { tail } else { "," };
@@ -311,7 +311,7 @@ impl Printer {
     }
 
     /// Returns the text.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.text
     }
 }

@@ -1,0 +1,12 @@
+//! Rust source as text, for generators: identifiers, doc comments, lines as rustfmt writes them.
+//!
+//! The generators of Esatto share it. Its interface changes with them.
+
+#![forbid(unsafe_code)]
+
+mod comments;
+pub mod identifiers;
+mod printer;
+
+pub use crate::comments::markdown;
+pub use crate::printer::Printer;
