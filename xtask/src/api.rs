@@ -11,6 +11,8 @@ const LISTS: &str = "tests/public-api";
 const CRATES: &[&str] = &[
     "esatto",
     "esatto-ipc",
+    "esatto-fidl",
+    "esatto-fidl-codegen",
     "esatto-protozero",
     "esatto-protozero-codegen",
     "esatto-tracing",

@@ -12,6 +12,7 @@ const CRATES: &[&str] = &[
     "daemon",
     "trace-files",
     "ipc",
+    "fidl",
     "shm",
     "filter",
     "instances",

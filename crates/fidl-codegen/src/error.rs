@@ -19,7 +19,7 @@ pub enum Error {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong, and what was expected.
+        /// The mistake, and what was expected.
         message: String,
     },
     /// A file of Fuchsia's compiler (JSON IR) is not as expected.
@@ -27,7 +27,7 @@ pub enum Error {
     Ir {
         /// The file, as it was named.
         file: String,
-        /// What is wrong.
+        /// The mistake.
         message: String,
     },
     /// A library that a file uses is not among the files.
@@ -43,6 +43,16 @@ pub enum Error {
         library: String,
         /// The libraries that exist.
         known: Vec<String>,
+    },
+    /// Two names of a schema become one name in Rust.
+    #[error("`{first}` and `{second}` would both be `{rust}` in Rust")]
+    Names {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+        /// The name in Rust.
+        rust: String,
     },
     /// No file was named.
     #[error("no .fidl file is named")]

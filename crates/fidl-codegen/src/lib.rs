@@ -1,10 +1,16 @@
-//! Compiler for FIDL, the interface language of Fuchsia.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod compile;
+mod config;
 mod error;
+mod generate;
 mod layout;
+#[expect(dead_code, reason = "bindings of protocols read the rest")]
 mod model;
 mod ordinal;
 mod resolve;
@@ -12,6 +18,7 @@ mod source;
 mod syntax;
 mod zx;
 
+pub use crate::config::Config;
 pub use crate::error::{Error, Result};
 
 #[cfg(test)]

@@ -173,12 +173,12 @@ pub(crate) enum Type {
         is_optional: bool,
     },
     Vector {
-        element: Box<Type>,
+        element: Box<Self>,
         max: Option<u64>,
         is_optional: bool,
     },
     Array {
-        element: Box<Type>,
+        element: Box<Self>,
         count: u64,
     },
     /// Name of the object's type in lower case, such as `vmo`.

@@ -170,6 +170,13 @@ macro_rules! error {
                 self
             }
 
+            /// Makes the error of a union whose ordinal has no member.
+            #[cold]
+            #[must_use]
+            pub fn unknown_ordinal(ordinal: u64, at: usize) -> Self {
+                Self::new(Reason::UnknownOrdinal(ordinal), at)
+            }
+
             /// Returns the reason.
             #[must_use]
             pub fn reason(&self) -> Reason {
@@ -201,6 +208,22 @@ macro_rules! error {
 
 error!(EncodeError, "encode");
 error!(DecodeError, "decode");
+
+impl DecodeError {
+    /// Makes the error of a strict enum that has no such member.
+    #[cold]
+    #[must_use]
+    pub fn unknown_enum(value: impl Into<i128>, at: usize) -> Self {
+        Self::new(Reason::UnknownEnum(value.into()), at)
+    }
+
+    /// Makes the error of strict bits without members for these bits.
+    #[cold]
+    #[must_use]
+    pub fn unknown_bits(bits: u64, at: usize) -> Self {
+        Self::new(Reason::UnknownBits(bits), at)
+    }
+}
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

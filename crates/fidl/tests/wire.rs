@@ -135,7 +135,7 @@ fn a_count_without_bytes_takes_no_memory() {
 #[test]
 fn boxes_are_at_most_32_levels_deep() {
     #[derive(Debug, PartialEq)]
-    struct Chain(Option<Box<Chain>>);
+    struct Chain(Option<Box<Self>>);
     impl Wire for Chain {
         type Value = Self;
         const SIZE: usize = 8;
@@ -186,7 +186,7 @@ fn tables_hold_small_values_in_their_envelopes() {
 }
 
 fn pipe_end() -> OwnedFd {
-    std::io::pipe().unwrap().0.into()
+    std::os::unix::net::UnixStream::pair().unwrap().0.into()
 }
 
 #[test]

@@ -3,6 +3,10 @@
 //! The generators of Esatto share it. Its interface changes with them.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod comments;
 pub mod identifiers;

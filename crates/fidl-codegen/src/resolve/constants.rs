@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::model::{Name, Primitive, Type, Value};
 use crate::syntax::{Constant, ConstantPart, DeclarationKind, File, Layout, LayoutKind, Path, TypeHead, TypeUse};
 
-/// What a constant must be.
+/// Type that a constant must have.
 #[derive(Clone, Debug)]
 enum Wanted {
     Primitive(Primitive),
@@ -113,7 +113,7 @@ impl<'a> Resolver<'a> {
             && let Wanted::Primitive(primitive) = wanted
             && self.scope.find(file, path).is_none()
         {
-            return Ok(Value::Int(primitive.range().map_or(i128::from(u32::MAX), |(_, max)| max)));
+            return Ok(Value::Int(primitive.range().map_or_else(|| i128::from(u32::MAX), |(_, max)| max)));
         }
         let Some(Found { item, rest }) = self.scope.find(file, path) else {
             return Err(self.scope.unknown(file, path, "constant"));

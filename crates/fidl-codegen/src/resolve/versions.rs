@@ -3,12 +3,6 @@
 use crate::error::Result;
 use crate::syntax::{Attributes, Constant, ConstantPart, Modifier};
 
-/// Version of a platform. Numbers come before [`NEXT`], and that before [`HEAD`].
-type Version = u64;
-
-const NEXT: Version = u64::MAX - 1;
-const HEAD: Version = u64::MAX;
-
 /// Advice of a deprecated element, if it has any.
 pub(super) fn deprecation(attributes: &Attributes) -> Result<Option<String>> {
     let Some(available) = attributes.get("available") else { return Ok(None) };
@@ -16,7 +10,10 @@ pub(super) fn deprecation(attributes: &Attributes) -> Result<Option<String>> {
     let mut note = None;
     for (name, value) in &available.arguments {
         match name.as_deref() {
-            Some("deprecated") => deprecated = version(value)? <= HEAD,
+            Some("deprecated") => {
+                check_version(value)?;
+                deprecated = true;
+            }
             Some("note") => note = Some(value.as_text().ok_or_else(|| value.span.error("expected a string"))?),
             _ => {}
         }
@@ -38,11 +35,13 @@ fn exists_by(arguments: &[(Option<String>, Constant)]) -> Result<bool> {
     let mut exists = true;
     for (name, value) in arguments {
         match name.as_deref() {
-            // Nothing is newer than HEAD, so all that was added is there.
-            Some("added" | "deprecated") => {
-                version(value)?;
+            // No version is newer than HEAD: everything that was added is there, and everything
+            // that was removed is gone.
+            Some("added" | "deprecated") => check_version(value)?,
+            Some("removed" | "replaced") => {
+                check_version(value)?;
+                exists = false;
             }
-            Some("removed" | "replaced") => exists &= version(value)? > HEAD,
             Some("platform" | "note" | "legacy" | "renamed") => {}
             Some(other) => {
                 let known = "added, deprecated, removed, replaced, renamed, note, legacy and platform";
@@ -54,15 +53,14 @@ fn exists_by(arguments: &[(Option<String>, Constant)]) -> Result<bool> {
     Ok(exists)
 }
 
-fn version(value: &Constant) -> Result<Version> {
-    let version = match value.parts.as_slice() {
-        [ConstantPart::Number(number)] => number.parse().ok().filter(|number| (1..1 << 63).contains(number)),
-        [ConstantPart::Name(path)] => match path.parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["HEAD"] => Some(HEAD),
-            ["NEXT"] => Some(NEXT),
-            _ => None,
-        },
-        _ => None,
+fn check_version(value: &Constant) -> Result<()> {
+    let is_version = match value.parts.as_slice() {
+        [ConstantPart::Number(number)] => number.parse().is_ok_and(|number: u64| (1..1 << 63).contains(&number)),
+        [ConstantPart::Name(path)] => path.parts == ["HEAD"] || path.parts == ["NEXT"],
+        _ => false,
     };
-    version.ok_or_else(|| value.span.error("expected a version: a number from 1, `NEXT` or `HEAD`"))
+    if is_version {
+        return Ok(());
+    }
+    Err(value.span.error("expected a version: a number from 1, `NEXT` or `HEAD`"))
 }

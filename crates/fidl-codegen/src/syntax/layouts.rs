@@ -8,7 +8,7 @@ use crate::error::Result;
 const MODIFIERS: [&str; 4] = ["strict", "flexible", "resource", "overlay"];
 
 impl Parser {
-    /// Returns true if a layout begins here, not the name of a type. Keywords may be names of types.
+    /// Returns true if a layout begins here, and not the name of a type, which may be a keyword.
     pub(super) fn is_layout(&self) -> bool {
         match self.peek() {
             TokenKind::Sign('@' | '[') | TokenKind::Doc(_) => true,

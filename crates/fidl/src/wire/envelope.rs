@@ -10,7 +10,7 @@ const MAX_INLINE: usize = 4;
 /// Marker of an envelope that holds the value itself.
 const INLINE: u16 = 1;
 
-/// What the 8 bytes say.
+/// Content of the 8 bytes.
 struct Counts {
     bytes: u32,
     handles: u16,
@@ -60,6 +60,15 @@ impl Decoder<'_> {
             return Ok(None);
         }
         self.read_envelope::<T>(at).map(Some).map_err(|error| error.within(name))
+    }
+
+    /// Reads the member of a union from the envelope at `at`.
+    ///
+    /// # Errors
+    ///
+    /// The envelope is empty, or the bytes are no encoding of the type.
+    pub fn present_envelope<T: Wire>(&mut self, at: usize, name: &'static str) -> Result<T::Value, DecodeError> {
+        self.envelope::<T>(at, name)?.ok_or_else(|| DecodeError::new(Reason::Absent, at))
     }
 
     fn read_envelope<T: Wire>(&mut self, at: usize) -> Result<T::Value, DecodeError> {

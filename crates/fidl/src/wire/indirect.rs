@@ -13,6 +13,10 @@ pub struct Optional<T>(PhantomData<T>);
 #[derive(Clone, Copy, Debug)]
 pub struct Boxed<T>(PhantomData<T>);
 
+/// `T` in place, whose value is on the heap because its type contains itself.
+#[derive(Clone, Copy, Debug)]
+pub struct OnHeap<T>(PhantomData<T>);
+
 /// Type with an encoding for being absent.
 pub trait OptionalWire {
     /// The type in Rust.
@@ -81,5 +85,19 @@ impl<T: Wire> Wire for Boxed<T> {
             }),
             marker => Err(DecodeError::new(Reason::Presence(marker), at)),
         }
+    }
+}
+
+impl<T: Wire> Wire for OnHeap<T> {
+    type Value = Box<T::Value>;
+    const SIZE: usize = T::SIZE;
+    const ALIGN: usize = T::ALIGN;
+
+    fn encode<'v>(value: &'v Box<T::Value>, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+        T::encode(value, encoder, at)
+    }
+
+    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Box<T::Value>, DecodeError> {
+        T::decode(decoder, at).map(Box::new)
     }
 }

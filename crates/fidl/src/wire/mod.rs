@@ -31,7 +31,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 pub use self::decoder::Decoder;
 pub use self::encoder::Encoder;
-pub use self::indirect::{Boxed, Optional, OptionalWire};
+pub use self::indirect::{Boxed, OnHeap, Optional, OptionalWire};
 pub use self::sequences::{Array, Vector};
 pub use self::strings::Str;
 pub use self::table::{TableReader, TableWriter};
@@ -95,6 +95,27 @@ pub trait Wire {
         }
         Ok(())
     }
+}
+
+/// Prints the names of the bits that are set, and the rest as a number: `READ | WRITE | 0x80`.
+///
+/// # Errors
+///
+/// Those of the formatter.
+pub fn debug_bits(formatter: &mut core::fmt::Formatter<'_>, bits: u64, names: &[(&str, u64)]) -> core::fmt::Result {
+    let mut rest = bits;
+    let mut separator = "";
+    for (name, bit) in names {
+        if bits & bit != 0 {
+            write!(formatter, "{separator}{name}")?;
+            separator = " | ";
+            rest &= !bit;
+        }
+    }
+    if rest != 0 || bits == 0 {
+        write!(formatter, "{separator}{rest:#x}")?;
+    }
+    Ok(())
 }
 
 /// Adds the encoding of a value without handles to `bytes`.

@@ -1,0 +1,72 @@
+//! The generator: the model of libraries → Rust.
+//!
+//! Each library becomes a module, `fuchsia.io` the module `fuchsia_io`. The modules refer to each
+//! other by relative paths, so that they can be at any place, all in one file.
+
+mod constants;
+mod context;
+mod messages;
+mod names;
+mod numbers;
+mod tables;
+
+use std::collections::BTreeSet;
+
+use esatto_rust_text::{Printer, markdown};
+
+use self::context::Context;
+use crate::error::{Error, Result};
+use crate::model::{Declaration, DeclarationKind, Library, Notes};
+
+/// Generates the modules of the libraries in `wanted`; of all if it is empty.
+pub(crate) fn generate(libraries: &[Library], wanted: &BTreeSet<String>) -> Result<String> {
+    let context = Context::new(libraries)?;
+    let mut p = Printer::default();
+    for library in libraries {
+        if !wanted.is_empty() && !wanted.contains(&library.name) {
+            continue;
+        }
+        p.gap();
+        let text = library.doc.as_deref().map(markdown).unwrap_or_default();
+        p.doc(if text.is_empty() { "FIDL library" } else { &text });
+        if text.is_empty() {
+            p.remark(&format!("`{}`", library.name));
+        }
+        p.line("#[allow(clippy::all, clippy::nursery, clippy::pedantic, deprecated)]");
+        p.block(format!("pub mod {}", names::module(&library.name)), |p| {
+            for declaration in &library.declarations {
+                p.gap();
+                item(&context, p, declaration);
+            }
+        });
+    }
+    Ok(p.finish())
+}
+
+fn item(context: &Context<'_>, p: &mut Printer, declaration: &Declaration) {
+    match &declaration.kind {
+        DeclarationKind::Const { type_, value } => constants::constant(context, p, declaration, type_, value),
+        DeclarationKind::Bits(bits) => numbers::bits(context, p, declaration, bits),
+        DeclarationKind::Enum(numbers) if numbers.is_strict => numbers::strict_enum(context, p, declaration, numbers),
+        DeclarationKind::Enum(numbers) => numbers::flexible_enum(context, p, declaration, numbers),
+        DeclarationKind::Struct(layout) => messages::struct_(context, p, declaration, layout),
+        DeclarationKind::NewType(type_) => messages::new_type(context, p, declaration, type_),
+        DeclarationKind::Table(members) => tables::table(context, p, declaration, members),
+        DeclarationKind::Union(members) => tables::union(context, p, declaration, members),
+        DeclarationKind::Protocol(_) | DeclarationKind::Service(_) => {}
+    }
+}
+
+/// Writes the doc comment of an item, and the attribute if it is deprecated.
+fn notes(p: &mut Printer, notes: &Notes, otherwise: &str) {
+    let text = notes.doc.as_deref().map(markdown).filter(|text| !text.is_empty());
+    p.doc(text.as_deref().unwrap_or(otherwise));
+    if let Some(advice) = &notes.deprecated {
+        p.line(format!("#[deprecated = {advice:?}]"));
+    }
+}
+
+/// Makes the error that two names of a schema become one in Rust.
+fn clash(first: &str, second: &str, rust: &str) -> Error {
+    Error::Names { first: first.to_owned(), second: second.to_owned(), rust: rust.to_owned() }
+}

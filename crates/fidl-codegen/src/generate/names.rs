@@ -1,0 +1,35 @@
+//! Names in Rust for names of FIDL.
+
+use esatto_rust_text::identifiers::{camel_case, ident, snake_case};
+
+/// Returns the module of a library: `fuchsia_io` for `fuchsia.io`.
+pub(super) fn module(library: &str) -> String {
+    ident(&library.replace('.', "_"))
+}
+
+/// Returns the name of a type: `EchoAskResponse` for `Echo_Ask_Response`.
+pub(crate) fn type_name(name: &str) -> String {
+    // `Self` is the only keyword that looks like a type.
+    ident(&camel_case(name))
+}
+
+/// Returns the name of a variant: `ByZero` for `BY_ZERO`, `TextOnly` for `text_only`.
+pub(super) fn variant(name: &str) -> String {
+    let words = name.split('_').map(|word| match word.chars().any(|letter| letter.is_ascii_lowercase()) {
+        true => word.to_owned(),
+        false => word.to_ascii_lowercase(),
+    });
+    let camel = camel_case(&words.collect::<Vec<_>>().join("_"));
+    // `_1` of `PORT__1` would lose its underscore, and digits cannot begin a name.
+    if camel.starts_with(|first: char| first.is_ascii_digit()) { format!("_{camel}") } else { ident(&camel) }
+}
+
+/// Returns the name of a field, a function or a module.
+pub(crate) fn field(name: &str) -> String {
+    ident(&snake_case(name))
+}
+
+/// Returns the name of a constant.
+pub(super) fn constant(name: &str) -> String {
+    ident(&snake_case(name).to_ascii_uppercase())
+}
