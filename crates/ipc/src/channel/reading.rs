@@ -98,7 +98,8 @@ impl Shared {
 
     /// Waits until something happens to a call, or for no reason.
     pub(super) fn wait_for_event(&self, id: u64, wanted: &mut Option<&mut Wanted<'_>>) {
-        if self.read_blocking(wanted) {
+        let is_over = |state: &State| !state.slots.is_waiting(id);
+        if self.read_blocking(wanted, &is_over) {
             return;
         }
         let waker = parked();
@@ -109,45 +110,54 @@ impl Shared {
         state.slots.watch(id, &waker);
         let sleeper = state.add_sleeper(waker);
         drop(state);
-        self.sleep(sleeper, wanted, &|state| !state.slots.is_waiting(id));
+        self.sleep(sleeper, wanted, &is_over);
     }
 
     /// Waits until fewer bytes wait to be sent.
     pub(super) fn wait_for_room(&self) {
-        if self.read_blocking(&mut None) {
+        let is_over = |state: &State| state.end.is_some() || state.has_room(&self.limits);
+        if self.read_blocking(&mut None, &is_over) {
             return;
         }
         let mut state = self.lock();
-        if state.end.is_some() || state.has_room(&self.limits) {
+        if is_over(&state) {
             return;
         }
         state.waiting_for_room.push(parked());
         let sleeper = state.add_sleeper(parked());
         drop(state);
-        self.sleep(sleeper, &mut None, &|state| state.has_room(&self.limits));
+        self.sleep(sleeper, &mut None, &is_over);
     }
 
     /// Sleeps until this thread is woken, or reads. A sleeper that was chosen as the next reader,
     /// and need not read because its wait `is_over`, chooses another one.
     fn sleep(&self, sleeper: u64, wanted: &mut Option<&mut Wanted<'_>>, is_over: &dyn Fn(&State) -> bool) {
         // The reader may have finished before it could see this sleeper.
-        if !self.read_blocking(wanted) {
+        if !self.read_blocking(wanted, is_over) {
             thread::park();
         }
+        // A reader that is still in the list may have chosen itself.
+        let is_decoded = wanted.as_ref().is_some_and(|wanted| wanted.is_decoded);
         let mut state = self.lock();
         let before = state.sleepers.len();
         state.sleepers.retain(|(other, _)| *other != sleeper);
         let was_chosen = state.sleepers.len() == before;
-        if was_chosen && is_over(&state) {
+        if was_chosen && (is_decoded || is_over(&state)) {
             drop(state);
             self.wake_sleeper();
         }
     }
 
     /// Waits for the socket and handles what arrives, until the wanted call ends or other code must
-    /// run. Returns false if another thread reads.
-    fn read_blocking(&self, wanted: &mut Option<&mut Wanted<'_>>) -> bool {
+    /// run. Does nothing if the wait `is_over`. Returns false if another thread reads.
+    fn read_blocking(&self, wanted: &mut Option<&mut Wanted<'_>>, is_over: &dyn Fn(&State) -> bool) -> bool {
         let Some(mut reader) = self.try_reader() else { return false };
+        // The last reader may have handled what this thread waits for.
+        if is_over(&self.lock()) {
+            drop(reader);
+            self.wake_sleeper();
+            return true;
+        }
         let mut done = Done::default();
         loop {
             self.wait_for_socket(&mut reader, wanted, &mut done);

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,6 +50,30 @@ fn many_threads_may_wait_at_once() {
         }
     });
     assert_eq!((channel.open_calls(), channel.unexpected()), (0, 0));
+}
+
+#[test]
+fn the_last_of_several_waiting_threads_is_answered() {
+    const ROUNDS: usize = 10_000;
+    let (channel, _) = serve(store::ServeAsync::new(Sample::default()));
+    let (sender, answered) = mpsc::channel();
+    let round = Arc::new(Barrier::new(2));
+    for calls in [1, 2] {
+        let (client, sender, round) = (store::Client::new(&channel), sender.clone(), Arc::clone(&round));
+        thread::spawn(move || {
+            for _ in 0..ROUNDS {
+                round.wait();
+                // One thread reads for both while it calls. Then the other one must read.
+                for _ in 0..calls {
+                    client.get(&get("a")).wait().unwrap();
+                }
+                sender.send(()).unwrap();
+            }
+        });
+    }
+    for answer in 0..2 * ROUNDS {
+        assert!(answered.recv_timeout(SOON).is_ok(), "answer {answer}: {channel:?}");
+    }
 }
 
 #[test]
