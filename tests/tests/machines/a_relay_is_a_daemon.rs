@@ -166,6 +166,9 @@ fn a_suspended_program_is_named_with_its_machine() {
     let named =
         format!(" of machine \"guest1\" (uid {}, pid {})", rustix::process::getuid().as_raw(), application.pid());
     assert!(service.log().contains(&named), "'{named}' is not in\n{}", service.log());
+    let said = recording.program.log();
+    let awaited = format!("esatto-producer (pid {} of machine guest1); at most ", application.pid());
+    assert!(said.contains(&awaited), "'{awaited}' is not in\n{said}");
     application.signal(Signal::CONT);
 }
 
