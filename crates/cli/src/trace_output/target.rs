@@ -3,6 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,12 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
 /// Tries whether a file of this name can be created. It is created again for its first packet.
 /// Returns the file of the trial, or `None` if the name is taken.
 pub(super) fn plan(path: &Path) -> io::Result<Option<File>> {
+    let is_free = matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let names_file = path.file_name().is_some() && !path.as_os_str().as_bytes().ends_with(b"/");
+    // Other programs do not see an empty file, not even for a moment.
+    if let Some(file) = Some(path).filter(|_| is_free && names_file).and_then(nameless) {
+        return Ok(Some(file));
+    }
     match create_new(path) {
         Ok(file) => {
             remove(path, &file)?;
@@ -122,4 +129,27 @@ pub(super) fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBu
         let _ = file.set_permissions(old.permissions());
     }
     Ok((temporary, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_planned_without_a_trace_in_its_folder() {
+        let dir = crate::private_service::Folder::create().unwrap();
+        let new = dir.path().join("new");
+        if nameless(&new).is_none() {
+            return;
+        }
+        let changed = || std::fs::metadata(dir.path()).unwrap().modified().unwrap();
+        let before = changed();
+        // The clock of the file system ticks every few milliseconds.
+        std::thread::sleep(core::time::Duration::from_millis(20));
+        let (_, kind, _) = open(&new).unwrap();
+        assert_eq!((changed(), kind), (before, Kind::Planned));
+        for name in ["missing/new", "new/", "missing/", "x/.."] {
+            assert!(open(&dir.path().join(name)).is_err(), "{name}");
+        }
+    }
 }
