@@ -55,9 +55,9 @@ fn options_of_services_reach_the_plugin() {
     std::fs::create_dir(copy.0.join("esatto")).unwrap();
     std::fs::write(copy.0.join("esatto/options.proto"), esatto_protozero_codegen::options_proto()).unwrap();
     let mut compiler = protox::Compiler::new([crate::here().join("rpc"), copy.0.clone()]).unwrap();
-    compiler.include_imports(true).open_file("names.proto").unwrap();
+    compiler.include_imports(true).open_file("handler.proto").unwrap();
     let request = CodeGeneratorRequest {
-        file_to_generate: vec!["names.proto".to_owned()],
+        file_to_generate: vec!["handler.proto".to_owned(), "messages.proto".to_owned()],
         parameter: Some("services=ipc".to_owned()),
         ..Default::default()
     };
@@ -73,7 +73,7 @@ fn options_of_services_reach_the_plugin() {
     let response = esatto_protozero_codegen::run_plugin(&request).unwrap();
     let response = CodeGeneratorResponse::decode(&response[..]).unwrap();
     assert_eq!(response.error, None);
-    let code = response.file.iter().find(|file| file.name() == "names.rs").unwrap().content();
+    let code = response.file.iter().find(|file| file.name() == "handler.rs").unwrap().content();
     assert!(code.contains("TraceSite::new(\"other\")") && code.contains("rpc::service::Kind::OneWay"));
 }
 
