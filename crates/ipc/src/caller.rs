@@ -346,6 +346,12 @@ impl Caller {
         self.pending.len()
     }
 
+    /// Returns true if the call waits until its service is bound.
+    #[must_use]
+    pub fn is_unsent(&self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.unsent.is_some())
+    }
+
     /// Returns the number of bytes of calls that wait until their service is bound.
     #[must_use]
     pub fn unsent_bytes(&self) -> usize {

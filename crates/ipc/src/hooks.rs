@@ -22,7 +22,7 @@ use crate::status::Code;
 /// | client: sent, answered | `request_begin`, `request_sent`, `reply_begin`, `reply_end` |
 /// | client: stream | `request_begin`, `request_sent`, for each reply `reply_begin`, `reply_end`; `ended` if the last reply was no message |
 /// | client: one-way | `request_begin`, `request_sent` |
-/// | client: cancelled, out of time, disconnected | `request_begin`, `request_sent`, `ended` |
+/// | client: cancelled, out of time, disconnected, not sent | `request_begin`, `request_sent`, `ended`; for a call that a thread waits for, `ended` is on that thread |
 /// | server | `invoke_begin`, `reply_sent` in the method or later, `invoke_end` |
 /// | server: unknown service or method | `rejected` |
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,8 @@ pub struct Call {
     pub token: u64,
     /// The thread of the method, and if it has returned.
     pub(crate) body: (ThreadId, AtomicBool),
+    /// The server has answered that the call failed.
+    pub(crate) has_failed: AtomicBool,
 }
 
 /// Connection of a [`Call`], on one side.
@@ -154,6 +156,7 @@ impl Call {
             is_blocking: false,
             token: 0,
             body,
+            has_failed: AtomicBool::new(false),
         }
     }
 
@@ -165,6 +168,16 @@ impl Call {
     /// Returns true in the method, on its thread.
     pub(crate) fn is_in_method(&self) -> bool {
         !self.body.1.load(Ordering::Relaxed) && thread::current().id() == self.body.0
+    }
+
+    pub(crate) fn note_failure(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true at the server if it has answered that the call failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     /// Returns the id of the flow of the request, or of a one-way or unary call as a whole.

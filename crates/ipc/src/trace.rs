@@ -188,6 +188,9 @@ mod imp {
             self.with(|hooks, call| {
                 let failure: Option<(Code, &str)> = failure.map(|status| (status.code(), status.text()));
                 let is_in_method = call.is_in_method();
+                if failure.is_some() {
+                    call.note_failure();
+                }
                 (hooks.reply_sent)(call, &Reply { number, message, has_more, failure, is_in_method });
             });
         }

@@ -33,16 +33,21 @@ impl<'c, M: Rpc> OneWayCall<'c, M> {
         self
     }
 
-    /// Sends the call. Waits if too many bytes wait to be sent already.
+    /// Sends the call. Waits if too many bytes wait to be sent already, and for the answer to the
+    /// first bind of the service.
     ///
     /// # Errors
     ///
     /// The call could not be sent.
     pub fn send(mut self) -> Result<(), CallError> {
-        self.parts.start_blocking::<M>(&self.channel.shared).map(drop)
+        let shared = &self.channel.shared;
+        let id = self.parts.start_blocking::<M>(shared)?;
+        shared.wait_until_sent(id);
+        Ok(())
     }
 
-    /// Sends the call without waiting.
+    /// Sends the call without waiting. Until the service is bound, something must drive the
+    /// channel.
     ///
     /// # Errors
     ///
@@ -54,7 +59,8 @@ impl<'c, M: Rpc> OneWayCall<'c, M> {
         started.map(drop)
     }
 
-    /// Sends the call when there is room.
+    /// Sends the call when there is room. Until the service is bound, something must drive the
+    /// channel.
     ///
     /// # Errors
     ///

@@ -113,9 +113,22 @@ impl Shared {
         self.sleep(sleeper, wanted, &is_over);
     }
 
-    /// Waits until fewer bytes wait to be sent.
+    /// Waits until fewer bytes wait to be sent, or for no reason.
     pub(super) fn wait_for_room(&self) {
-        let is_over = |state: &State| state.end.is_some() || state.has_room(&self.limits);
+        self.wait_for_write(&|state| state.has_room(&self.limits));
+    }
+
+    /// Waits until a call is sent whose service must be bound first.
+    pub(super) fn wait_until_sent(&self, id: u64) {
+        let is_waiting = |state: &State| state.end.is_none() && state.caller.is_unsent(id);
+        while is_waiting(&self.lock()) {
+            self.wait_for_write(&|state| !is_waiting(state));
+        }
+    }
+
+    /// Waits until a write has made something true, or for no reason.
+    fn wait_for_write(&self, is_so: &dyn Fn(&State) -> bool) {
+        let is_over = |state: &State| state.end.is_some() || is_so(state);
         if self.read_blocking(&mut None, &is_over) {
             return;
         }
@@ -123,6 +136,7 @@ impl Shared {
         if is_over(&state) {
             return;
         }
+        // Each write wakes these, if there is room.
         state.waiting_for_room.push(parked());
         let sleeper = state.add_sleeper(parked());
         drop(state);

@@ -54,6 +54,16 @@ fn a_stream_returns_all_replies_in_order() {
 }
 
 #[test]
+fn a_one_way_call_alone_arrives() {
+    for (sample, channel, server) in both_forms() {
+        store::Client::new(&channel).note(&note("only")).send().unwrap();
+        drop(channel);
+        server.join().unwrap();
+        assert_eq!(*sample.notes.lock().unwrap(), ["only"]);
+    }
+}
+
+#[test]
 fn one_way_calls_arrive_before_later_calls() {
     for (sample, channel, _) in both_forms() {
         let client = store::Client::new(&channel);
