@@ -76,7 +76,7 @@ fn table() -> Hooks {
     hooks.reply_end = end;
     hooks.ended = ended;
     hooks.invoke_begin = invoke_begin;
-    hooks.invoke_end = end;
+    hooks.invoke_end = invoke_end;
     hooks.reply_sent = reply_sent;
     hooks.rejected = connection_sites::rejected;
     hooks
@@ -198,6 +198,15 @@ fn invoke_begin(call: &Call, request: &[u8]) -> u64 {
     begun.to_bits()
 }
 
+fn invoke_end(call: &Call) {
+    if !call.has_failed() {
+        return end(call);
+    }
+    if let Some(sites) = sites_of(call) {
+        Begun::from_bits(call.token).record(&sites.end_with_status, &mut [Arg::Str("error")]);
+    }
+}
+
 fn reply_sent(call: &Call, reply: &Reply<'_>) {
     let Some(sites) = sites_of(call) else { return };
     let is_streamed = call.method.kind == Kind::ServerStream;
@@ -205,8 +214,19 @@ fn reply_sent(call: &Call, reply: &Reply<'_>) {
         return;
     }
     let flow = if is_streamed { reply_flow_id(call, reply.number) } else { flow_id(call) };
-    let mut args =
-        [Arg::Str("server"), Arg::U64(call.request_id), Arg::U64(size(reply.message.len())), Arg::Flow(flow)];
+    let mut more = |event: &mut Event<'_>| {
+        if let Some((code, _)) = reply.failure {
+            event.annotate("status", "error");
+            event.annotate("code", code.name());
+        }
+    };
+    let mut args = [
+        Arg::Str("server"),
+        Arg::U64(call.request_id),
+        Arg::U64(size(reply.message.len())),
+        Arg::With(&mut more),
+        Arg::Flow(flow),
+    ];
     Begun::from_bits(call.token).record(&sites.reply_sent, with_flows(call, &mut args, 1));
 }
 

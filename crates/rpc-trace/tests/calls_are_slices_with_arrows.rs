@@ -131,7 +131,8 @@ fn failures_are_told() {
         let error = client.buy(&config_of(1)).timeout(Duration::from_millis(30)).wait().unwrap_err();
         assert_eq!(error, CallError::Timeout("Shop.Buy"));
     });
-    assert_eq!(statuses(&trace), ["error", "timeout"]);
+    // The server's slice and the client's reply tell the first failure.
+    assert_eq!(statuses(&trace), ["error", "error", "timeout"]);
     assert!(trace.slices.iter().all(|slice| slice.duration_ns.is_some()), "{:?}", trace.slices);
 }
 
