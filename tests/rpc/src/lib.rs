@@ -9,6 +9,7 @@ pub mod ports;
 pub mod recording;
 pub mod shop;
 pub mod wiretap;
+pub mod yard;
 
 /// The code of the page about calls.
 #[cfg(doctest)]
