@@ -346,9 +346,21 @@ impl Caller {
         self.pending.len()
     }
 
+    /// Returns the error if the host has answered that it lacks the service or the method.
+    pub(crate) fn refusal(&self, service: &'static Service, method_id: u32) -> Option<CallError> {
+        let name = service.method(method_id)?.full_name;
+        let binding = self.bindings.iter().find(|binding| std::ptr::eq(binding.service, service))?;
+        match &binding.state {
+            BindingState::Missing => Some(CallError::NoSuchService(name)),
+            BindingState::Bound { method_ids, .. } if method_ids[method_id as usize - 1] == 0 => {
+                Some(CallError::NoSuchMethod(name))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns true if the call waits until its service is bound.
-    #[must_use]
-    pub fn is_unsent(&self, id: u64) -> bool {
+    pub(crate) fn is_unsent(&self, id: u64) -> bool {
         self.pending.get(&id).is_some_and(|pending| pending.unsent.is_some())
     }
 

@@ -33,8 +33,8 @@ impl<'c, M: Rpc> OneWayCall<'c, M> {
         self
     }
 
-    /// Sends the call. Waits if too many bytes wait to be sent already, and for the answer to the
-    /// first bind of the service.
+    /// Sends the call. Waits if too many bytes wait to be sent already. The first call of a service
+    /// waits for the answer to its bind.
     ///
     /// # Errors
     ///
@@ -42,8 +42,9 @@ impl<'c, M: Rpc> OneWayCall<'c, M> {
     pub fn send(mut self) -> Result<(), CallError> {
         let shared = &self.channel.shared;
         let id = self.parts.start_blocking::<M>(shared)?;
-        shared.wait_until_sent(id);
-        Ok(())
+        let refusal =
+            if shared.wait_until_sent(id) { shared.lock().caller.refusal(M::SERVICE, M::METHOD) } else { None };
+        refusal.map_or(Ok(()), Err)
     }
 
     /// Sends the call without waiting. Until the service is bound, something must drive the

@@ -118,12 +118,16 @@ impl Shared {
         self.wait_for_write(&|state| state.has_room(&self.limits));
     }
 
-    /// Waits until a call is sent whose service must be bound first.
-    pub(super) fn wait_until_sent(&self, id: u64) {
+    /// Waits until a call is sent whose service must be bound first. Returns false if it was bound
+    /// already.
+    pub(super) fn wait_until_sent(&self, id: u64) -> bool {
         let is_waiting = |state: &State| state.end.is_none() && state.caller.is_unsent(id);
+        let mut has_waited = false;
         while is_waiting(&self.lock()) {
+            has_waited = true;
             self.wait_for_write(&|state| !is_waiting(state));
         }
+        has_waited
     }
 
     /// Waits until a write has made something true, or for no reason.

@@ -178,6 +178,11 @@ fn services_that_lack_something_are_named() {
     let (channel, _server) = serve(());
     let error = store::Client::new(&channel).get(&get("a")).wait().unwrap_err();
     assert_eq!(error.to_string(), "Store.Get failed: the peer does not offer the service Store");
+    let (channel, _server) = serve(());
+    for _ in 0..2 {
+        let sent = store::Client::new(&channel).note(&note("a")).send();
+        assert_eq!(sent, Err(CallError::NoSuchService("Store.Note")));
+    }
 
     let (ours, theirs) = Stream::pair().unwrap();
     let channel = Channel::new(ours);
@@ -189,6 +194,7 @@ fn services_that_lack_something_are_named() {
         raw.receive(|_| ());
     });
     let client = store::Client::new(&channel);
+    assert_eq!(client.note(&note("a")).send(), Err(CallError::NoSuchMethod("Store.Note")));
     assert_eq!(client.get(&get("a")).wait(), Err(CallError::NoSuchMethod("Store.Get")));
     assert_eq!(client.get(&get("a")).wait(), Err(CallError::NoSuchMethod("Store.Get")));
 }
