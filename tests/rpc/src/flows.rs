@@ -163,6 +163,8 @@ pub struct Event {
     pub track: String,
     /// Name of its process.
     pub process: String,
+    /// Id of its process.
+    pub pid: String,
     /// Name of its thread.
     pub thread: String,
     args: Row,
@@ -248,7 +250,7 @@ impl Recorded {
         let events = format!(
             "select slice.id as id, slice.name as name, slice.ts as ts, dur, depth, category,
                 iif(thread_track.id is null, coalesce(track.name, ''), '') as track,
-                coalesce(one.name, other.name) as process, thread.name as thread, {}
+                coalesce(one.name, other.name) as process, cast(coalesce(one.pid, other.pid) as text) as pid, thread.name as thread, {}
             from slice join track on slice.track_id = track.id
                 left join thread_track on thread_track.id = track.id left join thread using (utid)
                 left join process as one on one.upid = thread.upid
@@ -340,6 +342,7 @@ fn event(row: &Row) -> Event {
         category: text("category"),
         track: text("track"),
         process: text("process"),
+        pid: text("pid"),
         thread: text("thread"),
         args: row.clone(),
     }

@@ -79,8 +79,9 @@ fn main() {
     tracing.flush(LONG);
 }
 
+/// Returns the address of a file in the folder, or of `HOST:PORT`.
 fn address(socket: &str) -> Address {
-    Address::Path(socket.into())
+    if socket.contains(':') { Address::parse(socket).expect("a host") } else { Address::Path(socket.into()) }
 }
 
 fn connect(socket: &str) -> Channel {
@@ -90,6 +91,7 @@ fn connect(socket: &str) -> Channel {
 fn serve(socket: &str, has_category: bool) -> Shelf {
     let shelf = Shelf::default();
     let listener = Listener::bind(&address(socket)).expect("listens");
+    let port = listener.port();
     if has_category {
         let server = Server::new(traced::shop::Serve(shelf.clone()));
         thread::spawn(move || server.serve_blocking(&listener));
@@ -97,7 +99,7 @@ fn serve(socket: &str, has_category: bool) -> Shelf {
         let server = Server::new(plain::shop::Serve(shelf.clone()));
         thread::spawn(move || server.serve_blocking(&listener));
     }
-    println!("ready");
+    println!("ready {}", port.map_or(String::new(), |port| port.to_string()));
     shelf
 }
 

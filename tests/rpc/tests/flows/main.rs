@@ -52,6 +52,7 @@ const CASES: &[(u32, &str, &str)] = &[
     (13, "tests/rpc/tests/flows/own_connection.rs", "an_idle_program_sends_no_more_with_an_adapter"),
     (13, HERE, "calls_of_the_internal_thread"),
     (14, HERE, "a_relay_between_client_and_server"),
+    (14, HERE, "a_relay_that_tells_the_client"),
     (15, HERE, "request_7_of_both_ends"),
     (15, "crates/ipc/src/hooks.rs", "a_million_requests_have_different_ids"),
     (16, "tests/rpc/tests/calls.rs", "our_header_comes_before_traceparent"),
@@ -104,6 +105,7 @@ judged! {
     programs_without_an_adapter: "no_adapter",
     calls_of_the_internal_thread: "internal_thread",
     a_relay_between_client_and_server: "relay",
+    a_relay_that_tells_the_client: "relayed",
     request_7_of_both_ends: "peers",
     the_vectors_of_the_specification: "vectors",
     failures_are_told: "failures",
@@ -160,6 +162,7 @@ fn play(service: Implementation) -> Result<Played, Skip> {
     }
     play_two(&stage);
     play_peers(&stage);
+    play_relayed(&stage);
     let recorded = stage.finish();
     let (begins, ends) = recorded.begins_and_ends();
     assert_eq!(begins, ends, "each slice has one end");
@@ -181,6 +184,17 @@ fn play_peers(stage: &Stage) {
     let mut another = stage.start("peers.another", &["peer", "another.sock", "one.sock"]);
     one.wait_ok();
     another.wait_ok();
+}
+
+/// A client calls through `esatto relay`, which tells the server for whom it forwards.
+fn play_relayed(stage: &Stage) {
+    let mut server = stage.start("relayed.server", &["server", "127.0.0.1:0"]);
+    let log = server.log();
+    let port = log.trim().rsplit(' ').next().and_then(|port| port.parse().ok()).expect("a port");
+    let _relay = stage.harness.relay(port, &stage.harness.path("relayed.sock"));
+    let control = format!("127.0.0.1:{port}");
+    stage.start("relayed.client", &["client", "unary", "relayed.sock", &control]).wait_ok();
+    server.wait_ok();
 }
 
 static OURS: LazyLock<Result<Played, Skip>> = LazyLock::new(|| play(Implementation::Ours));

@@ -40,6 +40,13 @@ pub(crate) fn a_relay_between_client_and_server(scenario: &Scenario<'_>, _: &Pla
     assert_eq!(client.arg("peer_pid"), server.arg("peer_pid"));
 }
 
+/// The relay of the tracing service, which knows no seed, and forwards over TCP.
+pub(crate) fn a_relay_that_tells_the_client(scenario: &Scenario<'_>, _: &Played) {
+    scenario.assert_arrows(&["client Shop.Get → server Shop.Get", "server Shop.Get → client Shop.Get reply"]);
+    let [client, server] = ["client rpc connect", "server rpc connect"].map(|title| scenario.only(title));
+    assert_eq!(server.arg("peer_pid"), client.pid, "{scenario:?}");
+}
+
 /// A connection has calls of one direction only. So these are two connections.
 pub(crate) fn request_7_of_both_ends(scenario: &Scenario<'_>, played: &Played) {
     let mut expected = Vec::new();
