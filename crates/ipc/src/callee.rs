@@ -14,11 +14,11 @@ use crate::error::Error;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
 use crate::frame::{PeerIdentity, encode as plain};
 use crate::frame_size::MAX_FRAME;
+use crate::observed::{Begin, Connection, Traced};
 use crate::passed_fds::room_of;
 use crate::peer::Peer;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
-use crate::trace::{Begin, Connection, Traced};
 
 /// Largest room for the replies of a stream. More credit than that is not counted.
 const MAX_WINDOW: i64 = 1 << 32;
@@ -453,8 +453,16 @@ impl Callee {
         }
         let (method_id, args) = (call.method_id, call.args);
         let connection = &self.connection;
-        let traced =
-            Traced::invocation(&Begin { method, connection, request_id, message: args, has_fd, is_blocking: false });
+        let traced = Traced::invocation(&Begin {
+            method,
+            connection,
+            request_id,
+            message: args,
+            has_fd,
+            is_blocking: false,
+            is_from_acceptor: false,
+            own_flow_id: None,
+        });
         let open = Open {
             key,
             method,

@@ -15,11 +15,11 @@ use crate::error::Error;
 use crate::frame::Methods;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
 use crate::frame_size::MAX_FRAME;
+use crate::observed::{Begin, Connection, Traced};
 use crate::passed_fds::{ROOM_OF_FD, room_of};
 use crate::peer::Peer;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
-use crate::trace::{Begin, Connection, Traced};
 
 /// Bytes of a stream's replies that are kept for a program that does not read them, if the peer
 /// knows no windows. The call fails beyond it.
@@ -182,6 +182,8 @@ impl Caller {
             message: call.args,
             has_fd: call.fd.is_some(),
             is_blocking: call.is_blocking,
+            is_from_acceptor: false,
+            own_flow_id: None,
         });
         let failed = |error: CallError| {
             traced.request_sent();

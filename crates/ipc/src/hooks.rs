@@ -75,6 +75,10 @@ pub struct Call {
     pub has_fd: bool,
     /// True if a thread waits for the reply.
     pub is_blocking: bool,
+    /// True if the accepting end of the connection calls, with numbers of its own.
+    pub is_from_acceptor: bool,
+    /// Id of the flow in the form of the bindings, if they have one.
+    pub own_flow_id: Option<u64>,
     /// Result of [`Hooks::request_begin`] or [`Hooks::invoke_begin`].
     pub token: u64,
     /// The thread of the method, and if it has returned.
@@ -154,6 +158,8 @@ impl Call {
             bytes: 0,
             has_fd: false,
             is_blocking: false,
+            is_from_acceptor: false,
+            own_flow_id: None,
             token: 0,
             body,
             has_failed: AtomicBool::new(false),
@@ -183,7 +189,7 @@ impl Call {
     /// Returns the id of the flow of the request, or of a one-way or unary call as a whole.
     #[must_use]
     pub fn flow_id(&self) -> u64 {
-        flow_id(self.seed, self.request_id.wrapping_mul(2))
+        flow_id(self.seed, self.request_id.wrapping_mul(2).wrapping_add(u64::from(self.is_from_acceptor)))
     }
 
     /// Returns the id of the flow of a streamed reply.

@@ -124,6 +124,8 @@ pub mod hooks;
 #[cfg(feature = "host")]
 pub mod host;
 #[cfg(any(feature = "channel", feature = "server"))]
+pub mod observed;
+#[cfg(any(feature = "channel", feature = "server"))]
 mod passed_fds;
 pub mod peer;
 #[cfg(feature = "rpc")]
@@ -137,8 +139,6 @@ mod status;
 pub mod sys;
 #[cfg(feature = "tokio")]
 pub mod tokio;
-#[cfg(any(feature = "channel", feature = "server"))]
-mod trace;
 #[cfg(any(feature = "host", feature = "rpc"))]
 mod trace_site;
 mod trusted_peer;

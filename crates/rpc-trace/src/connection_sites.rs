@@ -45,7 +45,7 @@ fn connect_now(call: &Call, sites: &'static MethodSites) {
             event.annotate("peer_uid", i64::from(uid));
         }
     };
-    let role = if call.is_server { "server" } else { "client" };
+    let role = crate::role(call);
     known.add(|| record_only(missing, &sites.connect, &mut [Arg::Str(role), Arg::With(&mut peer)]));
     connection.word.store(known.to_bits(), Ordering::Relaxed);
 }

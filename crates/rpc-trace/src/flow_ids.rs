@@ -1,6 +1,6 @@
 //! [`FlowIds`]: how the ids of flows are made.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use esatto_ipc::hooks::{self, Call};
 use esatto_ipc::peer::fnv1a;
@@ -9,27 +9,38 @@ use esatto_ipc::peer::fnv1a;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlowIds {
+    /// The form of the bindings: RFC-0035's for FIDL, [`Derived`](Self::Derived) for others.
+    #[default]
+    OfBindings,
     /// Function of the connection's random number and the number of the call, without collisions
     /// in a connection.
-    #[default]
     Derived,
     /// Bits of RFC-0035 of Fuchsia: 16 of the connection, 32 of the method, 8 of the call. They
     /// show their origin, but calls of one method that are 256 apart share an id.
     Rfc0035,
 }
 
-static IS_RFC_0035: AtomicBool = AtomicBool::new(false);
+const OF_BINDINGS: u8 = 0;
+const DERIVED: u8 = 1;
+const RFC_0035: u8 = 2;
+
+static CHOSEN: AtomicU8 = AtomicU8::new(OF_BINDINGS);
 
 pub(crate) fn choose(flow_ids: FlowIds) {
-    IS_RFC_0035.store(flow_ids == FlowIds::Rfc0035, Ordering::Relaxed);
+    let chosen = match flow_ids {
+        FlowIds::OfBindings => OF_BINDINGS,
+        FlowIds::Derived => DERIVED,
+        FlowIds::Rfc0035 => RFC_0035,
+    };
+    CHOSEN.store(chosen, Ordering::Relaxed);
 }
 
 /// Returns the id of the flow of a request.
 pub(crate) fn flow_id(call: &Call) -> u64 {
-    if IS_RFC_0035.load(Ordering::Relaxed) {
-        rfc_0035(call.seed, fnv1a(call.method.full_name.as_bytes()), call.request_id)
-    } else {
-        call.flow_id()
+    match (CHOSEN.load(Ordering::Relaxed), call.own_flow_id) {
+        (OF_BINDINGS | RFC_0035, Some(own)) => own,
+        (RFC_0035, None) => rfc_0035(call.seed, fnv1a(call.method.full_name.as_bytes()), call.request_id),
+        _ => call.flow_id(),
     }
 }
 

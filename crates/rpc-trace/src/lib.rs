@@ -93,7 +93,7 @@ fn request_begin(call: &Call, request: &[u8]) -> u64 {
     let mut more = |event: &mut Event<'_>| request_values(event, call, request);
     let begun = Begun::by(|| {
         let mut args = [
-            Arg::Str("client"),
+            Arg::Str(role(call)),
             Arg::U64(call.request_id),
             Arg::U64(size(call.bytes)),
             Arg::With(&mut more),
@@ -127,7 +127,7 @@ fn reply_begin(call: &Call, reply: &Reply<'_>) {
     if waits(call) {
         // An event of its own: readers take an arrow to the end of a slice for one to its begin.
         let mut args = [
-            Arg::Str("client"),
+            Arg::Str(role(call)),
             Arg::U64(call.request_id),
             Arg::U64(size(reply.message.len())),
             Arg::Str(status),
@@ -145,7 +145,7 @@ fn reply_begin(call: &Call, reply: &Reply<'_>) {
         (true, false) => (reply_flow_id(call, reply.number), Some(flow_id(call))),
     };
     let mut args = [
-        Arg::Str("client"),
+        Arg::Str(role(call)),
         Arg::U64(call.request_id),
         Arg::U64(size(reply.message.len())),
         Arg::With(&mut more),
@@ -171,7 +171,7 @@ fn ended(call: &Call, reason: End) {
     };
     let begun = Begun::from_bits(call.token);
     let mut args =
-        [Arg::Str("client"), Arg::U64(call.request_id), Arg::U64(0), Arg::Str(status), Arg::EndFlow(flow_id(call))];
+        [Arg::Str(role(call)), Arg::U64(call.request_id), Arg::U64(0), Arg::Str(status), Arg::EndFlow(flow_id(call))];
     begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
     if waits(call) {
         begun.record(&sites.end, &mut []);
@@ -187,7 +187,7 @@ fn invoke_begin(call: &Call, request: &[u8]) -> u64 {
     let begun = Begun::by(|| {
         let flow = flow_id(call);
         let mut args = [
-            Arg::Str("server"),
+            Arg::Str(role(call)),
             Arg::U64(call.request_id),
             Arg::U64(size(call.bytes)),
             Arg::With(&mut more),
@@ -221,7 +221,7 @@ fn reply_sent(call: &Call, reply: &Reply<'_>) {
         }
     };
     let mut args = [
-        Arg::Str("server"),
+        Arg::Str(role(call)),
         Arg::U64(call.request_id),
         Arg::U64(size(reply.message.len())),
         Arg::With(&mut more),
@@ -242,6 +242,11 @@ fn end(call: &Call) {
 fn with_flows<'s, 'a>(call: &Call, args: &'s mut [Arg<'a>], flows: usize) -> &'s mut [Arg<'a>] {
     let used = if call.seed == 0 { args.len().saturating_sub(flows) } else { args.len() };
     &mut args[..used]
+}
+
+/// Returns the side of this end of the connection.
+fn role(call: &Call) -> &'static str {
+    if call.is_server == call.is_from_acceptor { "client" } else { "server" }
 }
 
 /// Returns the track of a call that its caller does not wait for.

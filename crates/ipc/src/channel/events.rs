@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use crate::call_error::CallError;
 use crate::foreign_fd::ForeignFd;
-use crate::trace::TracedReply;
+use crate::observed::TracedReply;
 
 /// Reply that waits for the program.
 pub(super) struct Arrived {

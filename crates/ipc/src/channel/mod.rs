@@ -122,7 +122,7 @@ impl Channel {
     /// Makes a channel of a connected stream.
     #[must_use]
     pub fn with_limits(stream: Stream, limits: ChannelLimits) -> Self {
-        let mut caller = Caller::new(crate::trace::new_seed());
+        let mut caller = Caller::new(crate::observed::new_seed());
         if cfg!(feature = "trace") {
             caller.set_peer(&Peer::of(&stream));
         }

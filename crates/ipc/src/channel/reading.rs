@@ -16,9 +16,9 @@ use crate::error::Error;
 use crate::foreign_fd::ForeignFd;
 use crate::frame::FrameDecoder;
 use crate::frame::rpc::Features;
+use crate::observed::TracedReply;
 use crate::passed_fds::PassedFds;
 use crate::sys::{PollFd, poll};
-use crate::trace::TracedReply;
 
 /// Frames that one turn handles, so that callbacks and other work run in between.
 const FRAMES_PER_TURN: usize = 64;

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use super::events::{Arrived, Callback, Done, Next};
 use crate::call_error::CallError;
-use crate::trace::{Traced, TracedReply};
+use crate::observed::{Traced, TracedReply};
 
 /// Calls of a channel that have not been taken to their end, by number.
 #[derive(Default)]

@@ -1,22 +1,35 @@
-//! [`Traced`] and [`Connection`]: the hooks' part of a call and of a connection. Without the feature
-//! `trace` they are empty.
+//! [`Traced`] and [`Connection`]: the hooks' part of a call and of a connection, for bindings of
+//! this wire protocol or another. Without the feature `trace` they are empty and cost nothing.
 
 #![cfg_attr(
     not(all(feature = "channel", feature = "server")),
     allow(dead_code, unused_imports, reason = "each side uses its part")
 )]
 
-pub(crate) use self::imp::{Connection, Traced, TracedReply, new_seed};
+#[cfg(feature = "server")]
+pub use self::imp::Invoking;
+pub use self::imp::{Connection, Traced, TracedReply, new_seed};
 
 /// Call that begins.
+#[derive(Debug)]
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "nobody looks at it"))]
-pub(crate) struct Begin<'a> {
-    pub(crate) method: &'static crate::service::Method,
-    pub(crate) connection: &'a Connection,
-    pub(crate) request_id: u64,
-    pub(crate) message: &'a [u8],
-    pub(crate) has_fd: bool,
-    pub(crate) is_blocking: bool,
+pub struct Begin<'a> {
+    /// The method.
+    pub method: &'static crate::service::Method,
+    /// The connection.
+    pub connection: &'a Connection,
+    /// Number of the call on its connection.
+    pub request_id: u64,
+    /// The encoded request.
+    pub message: &'a [u8],
+    /// True if a descriptor travels with the request.
+    pub has_fd: bool,
+    /// True if a thread waits for the reply.
+    pub is_blocking: bool,
+    /// True if the accepting end of the connection calls.
+    pub is_from_acceptor: bool,
+    /// Id of the flow in the form of the bindings, if they have one.
+    pub own_flow_id: Option<u64>,
 }
 
 #[cfg(feature = "trace")]
@@ -33,7 +46,7 @@ mod imp {
 
     /// Identity of a connection, for hooks.
     #[derive(Clone, Debug)]
-    pub(crate) struct Connection(Arc<hooks::Connection>);
+    pub struct Connection(Arc<hooks::Connection>);
 
     impl Default for Connection {
         fn default() -> Self {
@@ -42,7 +55,8 @@ mod imp {
     }
 
     impl Connection {
-        pub(crate) fn new(seed: u64) -> Self {
+        /// Makes the identity of a connection with this number; 0 if there is none.
+        pub fn new(seed: u64) -> Self {
             Self::with(seed, None, None)
         }
 
@@ -50,25 +64,27 @@ mod imp {
             Self(Arc::new(hooks::Connection { seed, peer_pid, peer_uid, word: AtomicU64::new(0) }))
         }
 
-        pub(crate) fn seed(&self) -> u64 {
+        /// Returns the number of the connection; 0 without one, and without the feature `trace`.
+        pub fn seed(&self) -> u64 {
             self.0.seed
         }
 
         /// Takes the seed that the client told, which the host repeats.
-        pub(crate) fn accept_seed(&mut self, seed: u64) {
+        pub fn accept_seed(&mut self, seed: u64) {
             *self = Self::with(seed, self.0.peer_pid, self.0.peer_uid);
         }
 
         /// Tells the process at the other end.
-        pub(crate) fn set_peer(&mut self, peer: &Peer) {
+        pub fn set_peer(&mut self, peer: &Peer) {
             // Without credentials, the user is -1 on UNIX sockets, and 0 on others.
             let is_known = peer.pid.is_some();
             *self = Self::with(self.0.seed, peer.pid, is_known.then_some(peer.uid));
         }
 
+        /// Tells of a request for something that the server lacks.
         #[inline]
         #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "of the server"))]
-        pub(crate) fn rejected(&self, request_id: u64, service: Option<&'static Service>, method_id: u32) {
+        pub fn rejected(&self, request_id: u64, service: Option<&'static Service>, method_id: u32) {
             if hooks::is_installed() {
                 (hooks::table().rejected)(&self.0, &Rejected { request_id, service, method_id });
             }
@@ -77,20 +93,22 @@ mod imp {
 
     /// Call that hooks see; empty if they do not.
     #[derive(Clone, Debug, Default)]
-    pub(crate) struct Traced(Option<Arc<Call>>);
+    pub struct Traced(Option<Arc<Call>>);
 
     /// Ends a reply when it is dropped.
     #[derive(Debug, Default)]
-    pub(crate) struct TracedReply(Option<Arc<Call>>);
+    pub struct TracedReply(Option<Arc<Call>>);
 
     impl Traced {
+        /// Tells that a client is about to send a call.
         #[inline]
-        pub(crate) fn request(begin: &Begin<'_>) -> Self {
+        pub fn request(begin: &Begin<'_>) -> Self {
             if hooks::is_installed() { Self::begin(begin, false) } else { Self(None) }
         }
 
+        /// Tells that a server has received a call, before its method runs.
         #[inline]
-        pub(crate) fn invocation(begin: &Begin<'_>) -> Self {
+        pub fn invocation(begin: &Begin<'_>) -> Self {
             if hooks::is_installed() { Self::begin(begin, true) } else { Self(None) }
         }
 
@@ -104,6 +122,8 @@ mod imp {
                 bytes: begin.message.len(),
                 has_fd: begin.has_fd,
                 is_blocking: begin.is_blocking,
+                is_from_acceptor: begin.is_from_acceptor,
+                own_flow_id: begin.own_flow_id,
                 ..Call::new(begin.method, site, Arc::clone(&begin.connection.0))
             };
             let begin_call = if is_server { hooks.invoke_begin } else { hooks.request_begin };
@@ -118,20 +138,23 @@ mod imp {
             }
         }
 
+        /// Tells that the socket has the call.
         #[inline]
-        pub(crate) fn request_sent(&self) {
+        pub fn request_sent(&self) {
             self.with(|hooks, call| (hooks.request_sent)(call));
         }
 
         /// Returns true if the slice of the call lasts until its thread has the reply, so only that
         /// thread can end it.
+        /// Returns false: no hook sees the call.
         #[inline]
-        pub(crate) fn is_on_thread(&self) -> bool {
+        pub fn is_on_thread(&self) -> bool {
             self.0.as_ref().is_some_and(|call| call.is_blocking && call.method.kind == Kind::Unary)
         }
 
+        /// Tells that the program takes a reply, until the result is dropped.
         #[inline]
-        pub(crate) fn reply(&self, number: u64, message: &[u8], has_more: bool) -> TracedReply {
+        pub fn reply(&self, number: u64, message: &[u8], has_more: bool) -> TracedReply {
             self.reply_begin(&Reply { number, message, has_more, failure: None, is_in_method: false })
         }
 
@@ -143,7 +166,7 @@ mod imp {
 
         /// Tells that the call failed, by a reply or otherwise.
         #[inline]
-        pub(crate) fn failed(&self, number: u64, error: &CallError) {
+        pub fn failed(&self, number: u64, error: &CallError) {
             if self.0.is_some() {
                 self.failed_cold(number, error);
             }
@@ -165,26 +188,29 @@ mod imp {
             self.with(|hooks, call| (hooks.ended)(call, end));
         }
 
+        /// Tells that a stream ended without a last message.
         #[inline]
-        pub(crate) fn finished(&self) {
+        pub fn finished(&self) {
             self.with(|hooks, call| (hooks.ended)(call, End::Finished));
         }
 
+        /// Tells that the program dropped the call.
         #[inline]
-        pub(crate) fn cancelled(&self) {
+        pub fn cancelled(&self) {
             self.with(|hooks, call| (hooks.ended)(call, End::Cancelled));
         }
 
         /// Returns a guard for the time of the method, which may panic.
         #[inline]
         #[cfg(feature = "server")]
-        pub(crate) fn invoking(self) -> Invoking {
+        pub fn invoking(self) -> Invoking {
             Invoking(self)
         }
 
+        /// Tells that a server has queued a reply.
         #[inline]
         #[cfg(feature = "server")]
-        pub(crate) fn reply_sent(&self, number: u64, message: &[u8], has_more: bool, failure: Option<&Status>) {
+        pub fn reply_sent(&self, number: u64, message: &[u8], has_more: bool, failure: Option<&Status>) {
             self.with(|hooks, call| {
                 let failure: Option<(Code, &str)> = failure.map(|status| (status.code(), status.text()));
                 let is_in_method = call.is_in_method();
@@ -199,7 +225,7 @@ mod imp {
     /// Ends the invocation when it is dropped.
     #[cfg(feature = "server")]
     #[derive(Debug)]
-    pub(crate) struct Invoking(Traced);
+    pub struct Invoking(Traced);
 
     #[cfg(feature = "server")]
     impl Drop for Invoking {
@@ -213,13 +239,14 @@ mod imp {
     }
 
     impl TracedReply {
-        pub(crate) const fn none() -> Self {
+        /// Returns one that tells nothing.
+        pub const fn none() -> Self {
             Self(None)
         }
 
         /// Tells that the program has taken the reply, as a drop does.
         #[inline]
-        pub(crate) fn end(self) {}
+        pub fn end(self) {}
     }
 
     impl Drop for TracedReply {
@@ -232,7 +259,7 @@ mod imp {
     }
 
     /// Returns a random number for a new connection.
-    pub(crate) fn new_seed() -> u64 {
+    pub fn new_seed() -> u64 {
         let mut seed = [0; 8];
         // Without a random number, the connection has no flows.
         let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::NONBLOCK);
@@ -249,96 +276,118 @@ mod imp {
     #[cfg(feature = "server")]
     use crate::status::Status;
 
+    /// Identity of a connection, for hooks.
     #[derive(Clone, Debug, Default)]
-    pub(crate) struct Connection {}
+    pub struct Connection {}
 
     #[allow(clippy::unused_self, reason = "as with the feature")]
     impl Connection {
+        /// Makes the identity of a connection with this number; 0 if there is none.
         #[inline]
-        pub(crate) fn new(_: u64) -> Self {
+        pub fn new(_: u64) -> Self {
             Self {}
         }
 
+        /// Returns the number of the connection; 0 without one, and without the feature `trace`.
         #[inline]
-        pub(crate) fn seed(&self) -> u64 {
+        pub fn seed(&self) -> u64 {
             0
         }
 
+        /// Takes the number that the connecting end told.
         #[inline]
-        pub(crate) fn accept_seed(&mut self, _: u64) {}
+        pub fn accept_seed(&mut self, _: u64) {}
 
+        /// Tells the process at the other end.
         #[inline]
-        pub(crate) fn set_peer(&mut self, _: &Peer) {}
+        pub fn set_peer(&mut self, _: &Peer) {}
 
+        /// Tells of a request for something that the server lacks.
         #[inline]
-        pub(crate) fn rejected(&self, _: u64, _: Option<&'static Service>, _: u32) {}
+        pub fn rejected(&self, _: u64, _: Option<&'static Service>, _: u32) {}
     }
 
+    /// Call that hooks see; empty if they do not.
     #[derive(Clone, Debug, Default)]
-    pub(crate) struct Traced;
+    pub struct Traced;
 
+    /// Ends a reply when it is dropped.
     #[derive(Debug, Default)]
-    pub(crate) struct TracedReply;
+    pub struct TracedReply;
 
     #[allow(clippy::unused_self, reason = "as with the feature")]
     impl Traced {
+        /// Tells that a client is about to send a call.
         #[inline]
-        pub(crate) fn request(_: &Begin<'_>) -> Self {
+        pub fn request(_: &Begin<'_>) -> Self {
             Self
         }
 
+        /// Tells that a server has received a call, before its method runs.
         #[inline]
-        pub(crate) fn invocation(_: &Begin<'_>) -> Self {
+        pub fn invocation(_: &Begin<'_>) -> Self {
             Self
         }
 
+        /// Tells that the socket has the call.
         #[inline]
-        pub(crate) fn request_sent(&self) {}
+        pub fn request_sent(&self) {}
 
+        /// Returns false: no hook sees the call.
         #[inline]
-        pub(crate) fn is_on_thread(&self) -> bool {
+        pub fn is_on_thread(&self) -> bool {
             false
         }
 
+        /// Tells that the program takes a reply, until the result is dropped.
         #[inline]
-        pub(crate) fn reply(&self, _: u64, _: &[u8], _: bool) -> TracedReply {
+        pub fn reply(&self, _: u64, _: &[u8], _: bool) -> TracedReply {
             TracedReply
         }
 
+        /// Tells that the call failed, by a reply or otherwise.
         #[inline]
-        pub(crate) fn failed(&self, _: u64, _: &CallError) {}
+        pub fn failed(&self, _: u64, _: &CallError) {}
 
+        /// Tells that a stream ended without a last message.
         #[inline]
-        pub(crate) fn finished(&self) {}
+        pub fn finished(&self) {}
 
+        /// Tells that the program dropped the call.
         #[inline]
-        pub(crate) fn cancelled(&self) {}
+        pub fn cancelled(&self) {}
 
+        /// Returns a guard for the time of the method, which may panic.
         #[inline]
         #[cfg(feature = "server")]
-        pub(crate) fn invoking(self) -> Invoking {
+        pub fn invoking(self) -> Invoking {
             Invoking
         }
 
+        /// Tells that a server has queued a reply.
         #[inline]
         #[cfg(feature = "server")]
-        pub(crate) fn reply_sent(&self, _: u64, _: &[u8], _: bool, _: Option<&Status>) {}
+        pub fn reply_sent(&self, _: u64, _: &[u8], _: bool, _: Option<&Status>) {}
     }
 
+    /// Ends the invocation when it is dropped.
     #[cfg(feature = "server")]
     #[derive(Debug)]
-    pub(crate) struct Invoking;
+    pub struct Invoking;
 
     impl TracedReply {
-        pub(crate) const fn none() -> Self {
+        /// Returns one that tells nothing.
+        pub const fn none() -> Self {
             Self
         }
 
+        /// Tells that the program has taken the reply, as a drop does.
         #[inline]
-        pub(crate) fn end(self) {}
+        pub fn end(self) {}
     }
 
-    pub(crate) fn new_seed() -> u64 {
+    /// Returns a random number for a new connection.
+    pub fn new_seed() -> u64 {
         0
     }
 }
