@@ -1,4 +1,4 @@
-//! What a library must do to be measured.
+//! Interface of the libraries that are measured.
 
 use std::future::Future;
 use std::sync::Barrier;
