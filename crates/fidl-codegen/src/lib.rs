@@ -10,7 +10,6 @@ mod config;
 mod error;
 mod generate;
 mod layout;
-#[expect(dead_code, reason = "bindings of protocols read the rest")]
 mod model;
 mod ordinal;
 mod resolve;

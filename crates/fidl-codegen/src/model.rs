@@ -147,7 +147,7 @@ pub(crate) enum Response {
     Plain(Payload),
     /// The body is a union: 1 the payload (an empty struct for `()`), 2 the error, 3 the error of
     /// the framework.
-    Result { success: Payload, error: Option<Type>, has_framework_error: bool },
+    Result { success: Payload, error: Option<Type> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,6 +231,7 @@ impl Name {
     }
 
     /// Reads `library/Name`.
+    #[cfg(test)]
     pub(crate) fn parse(full: &str) -> Option<Self> {
         let (library, name) = full.split_once('/')?;
         Some(Self::new(library, name))

@@ -20,6 +20,16 @@ pub struct ClientEnd<P>(Handle, PhantomData<fn() -> P>);
 /// End of a connection on which a server answers the methods of `P`.
 pub struct ServerEnd<P>(Handle, PhantomData<fn() -> P>);
 
+/// Makes a new connection: both of its ends.
+///
+/// # Errors
+///
+/// The process has no descriptors left.
+pub fn endpoints<P>() -> std::io::Result<(ClientEnd<P>, ServerEnd<P>)> {
+    let (client, server) = crate::socket::pair()?;
+    Ok((client.into(), server.into()))
+}
+
 impl Wire for Handle {
     type Value = Self;
     const SIZE: usize = 4;

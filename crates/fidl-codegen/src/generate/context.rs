@@ -87,6 +87,13 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// As [`wire`](Self::wire), as a module inside of the library's writes it.
+    pub(super) fn wire_in_module(&self, from: &Name, type_: &Type) -> String {
+        let elsewhere = Name::new("", "");
+        let own = format!("super::super::{}::", names::module(&from.library));
+        self.wire(&elsewhere, type_).replace("super::", "super::super::").replace(&own, "super::")
+    }
+
     /// Returns the type of values.
     pub(super) fn value(&self, from: &Name, type_: &Type) -> String {
         let optional = |inner: String, is_optional: bool| match is_optional {

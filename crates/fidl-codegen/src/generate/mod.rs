@@ -8,6 +8,7 @@ mod context;
 mod messages;
 mod names;
 mod numbers;
+mod protocols;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -32,7 +33,7 @@ pub(crate) fn generate(libraries: &[Library], wanted: &BTreeSet<String>) -> Resu
         if text.is_empty() {
             p.remark(&format!("`{}`", library.name));
         }
-        p.line("#[allow(clippy::all, clippy::nursery, clippy::pedantic, deprecated)]");
+        p.line("#[allow(clippy::all, clippy::nursery, clippy::pedantic, dead_code, deprecated, unreachable_pub)]");
         p.block(format!("pub mod {}", names::module(&library.name)), |p| {
             for declaration in &library.declarations {
                 p.gap();
@@ -53,7 +54,8 @@ fn item(context: &Context<'_>, p: &mut Printer, declaration: &Declaration) {
         DeclarationKind::NewType(type_) => messages::new_type(context, p, declaration, type_),
         DeclarationKind::Table(members) => tables::table(context, p, declaration, members),
         DeclarationKind::Union(members) => tables::union(context, p, declaration, members),
-        DeclarationKind::Protocol(_) | DeclarationKind::Service(_) => {}
+        DeclarationKind::Protocol(protocol) => protocols::protocol(context, p, declaration, protocol),
+        DeclarationKind::Service(members) => protocols::service(context, p, declaration, members),
     }
 }
 

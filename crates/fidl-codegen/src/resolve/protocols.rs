@@ -111,7 +111,7 @@ impl<'a> Resolver<'a> {
             Some(type_) => Some(self.resolve_type(type_, Context { file, name: &format!("{long}_Error") })?),
             None => None,
         };
-        let response = Response::Result { success, error, has_framework_error: !is_strict };
+        let response = Response::Result { success, error };
         Ok(MethodKind::TwoWay { request, response })
     }
 

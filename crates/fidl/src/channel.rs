@@ -1,0 +1,603 @@
+//! [`Channel`]: the client's end of a connection, for generated clients.
+//!
+//! A call can be waited for or awaited. Threads that wait read the socket themselves, one at a
+//! time. Futures need a driver: [`Channel::drive`] on any runtime.
+
+use core::marker::PhantomData;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use esatto_ipc::observed::{Connection, Traced, new_seed};
+use esatto_ipc::{CallError as ObservedError, Readiness};
+
+use crate::body::{Body, BodyError};
+use crate::call_error::CallError;
+use crate::handle::ClientEnd;
+use crate::header::{EPITAPH, Header, Strictness};
+use crate::identity::{HELLO, Number, received, sending};
+use crate::link::Link;
+use crate::protocol::{Method, MethodInfo, MethodKind, Openness, Protocol};
+use crate::socket::{Inbox, Message, Received, Socket};
+use crate::wire::decode;
+
+/// Events that may wait until the program takes them.
+pub const MAX_WAITING_EVENTS: usize = 1024;
+
+/// Calls that may wait for their responses.
+pub const MAX_OPEN_CALLS: usize = 65_536;
+
+/// Client's end of a connection. Clones use the same connection, which ends with the last of them.
+pub struct Channel<P> {
+    shared: Arc<Shared>,
+    protocol: PhantomData<fn() -> P>,
+}
+
+struct Shared {
+    link: Link,
+    connection: Connection,
+    openness: Openness,
+    state: Mutex<State>,
+    /// A response, an event or the end came.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    inbox: Inbox,
+    calls: BTreeMap<u32, Slot>,
+    last_txid: u32,
+    one_ways: u64,
+    events: VecDeque<(Header, Message, u64)>,
+    event_count: u64,
+    event_waker: Option<Waker>,
+    /// A thread waits for the socket.
+    has_reader: bool,
+    end: Option<CallError>,
+}
+
+enum Slot {
+    Waiting {
+        ordinal: u64,
+        waker: Option<Waker>,
+    },
+    /// The program does not wait any more. The response is dropped.
+    Abandoned {
+        ordinal: u64,
+    },
+    Done(Message),
+}
+
+impl<P: Protocol> Channel<P> {
+    /// Takes the client's end of a connection.
+    ///
+    /// # Errors
+    ///
+    /// It is no UNIX socket of packets or stream.
+    pub fn new(end: ClientEnd<P>) -> io::Result<Self> {
+        let link = Link::new(Socket::new(end.into())?);
+        let seed = if cfg!(feature = "trace") { new_seed() } else { 0 };
+        let connection = Connection::new(seed);
+        if seed != 0 {
+            let header = Header { txid: 0, strictness: Strictness::Flexible, ordinal: HELLO };
+            let mut hello = [0; Header::SIZE + 8];
+            hello[Header::SIZE..].copy_from_slice(&seed.to_le_bytes());
+            // If the server is gone, the first call says so.
+            let _ = link.send(header, &mut hello, &[]);
+        }
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Shared { link, connection, openness: P::OPENNESS, state, changed };
+        Ok(Self { shared: Arc::new(shared), protocol: PhantomData })
+    }
+
+    /// Begins a call of a two-way method. It is sent when the call is waited for or awaited.
+    pub fn call<'c, M: Method>(&'c self, request: &'c <M::Request as Body>::Value) -> Call<'c, M> {
+        Call { shared: &self.shared, request, timeout: None, sent: None, method: PhantomData }
+    }
+
+    /// Sends a one-way call.
+    ///
+    /// # Errors
+    ///
+    /// The request cannot be sent.
+    pub fn send<M: Method>(&self, request: &<M::Request as Body>::Value) -> Result<(), CallError> {
+        let (mut bytes, mut handles) = (vec![0; Header::SIZE], Vec::new());
+        M::Request::encode(request, &mut bytes, &mut handles)?;
+        let mut state = self.shared.lock();
+        state.one_ways += 1;
+        let number = Number { value: state.one_ways, kind: MethodKind::OneWay };
+        let header = Header { txid: 0, strictness: M::INFO.strictness, ordinal: M::INFO.ordinal };
+        let body = &bytes[Header::SIZE..];
+        let traced = sending(M::INFO, &self.shared.connection, number, body, !handles.is_empty(), false);
+        // The lock keeps the numbers in the order of the messages.
+        let sent = self.shared.link.send(header, &mut bytes, &handles);
+        if matches!(sent, Err(CallError::Full | CallError::TooLarge { .. })) {
+            state.one_ways -= 1;
+        }
+        drop(state);
+        traced.request_sent();
+        sent
+    }
+
+    /// Waits for the next event. Returns `None` if the time is over.
+    ///
+    /// # Errors
+    ///
+    /// The connection ended.
+    pub fn wait_event(&self, timeout: Option<Duration>) -> Result<Option<RawEvent>, CallError> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let taken = self.shared.wait(deadline, |state| state.events.pop_front().map(Ok));
+        match taken {
+            Some(event) => event.map(|event| Some(self.shared.event(event))),
+            None => Ok(None),
+        }
+    }
+
+    /// Awaits the next event. [`drive`](Self::drive) must run.
+    ///
+    /// # Errors
+    ///
+    /// The connection ended.
+    pub async fn next_event(&self) -> Result<RawEvent, CallError> {
+        let event = poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            match (state.events.pop_front(), &state.end) {
+                (Some(event), _) => Poll::Ready(Ok(event)),
+                (None, Some(error)) => Poll::Ready(Err(error.clone())),
+                (None, None) => {
+                    state.event_waker = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await?;
+        Ok(self.shared.event(event))
+    }
+
+    /// Takes an event that the program does not know. Returns its number.
+    ///
+    /// # Errors
+    ///
+    /// The protocol does not allow unknown events, or the server insists that this one is known.
+    /// The connection is closed then.
+    pub fn unknown_event(&self, event: &RawEvent) -> Result<u64, CallError> {
+        let is_flexible = event.header.strictness == Strictness::Flexible;
+        if is_flexible && self.shared.openness != Openness::Closed {
+            return Ok(event.ordinal());
+        }
+        let error = CallError::Protocol("an unknown event");
+        self.shared.end(error.clone());
+        Err(error)
+    }
+
+    /// Reads and writes the socket for calls that are awaited, until the connection ends. Returns
+    /// the reason.
+    pub async fn drive(&self, mut io: impl Readiness) -> CallError {
+        poll_fn(|cx| {
+            loop {
+                if let Err(error) = self.shared.link.poll_flush(cx, &mut io) {
+                    self.shared.end(error.into());
+                }
+                let mut state = self.shared.lock();
+                self.shared.read(&mut state);
+                if let Some(error) = &state.end {
+                    return Poll::Ready(error.clone());
+                }
+                drop(state);
+                match io.poll_readable(cx) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => self.shared.end(error.into()),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        })
+        .await
+    }
+
+    /// Ends the connection.
+    pub fn close(&self) {
+        self.shared.end(CallError::Closed);
+    }
+}
+
+impl<P> Clone for Channel<P> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), protocol: PhantomData }
+    }
+}
+
+impl<P> AsFd for Channel<P> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.link.socket.as_fd()
+    }
+}
+
+impl<P: Protocol> core::fmt::Debug for Channel<P> {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.debug_struct("Channel").field("protocol", &P::NAME).field("socket", &self.shared.link.socket).finish()
+    }
+}
+
+/// Event that is not decoded.
+#[derive(Debug)]
+pub struct RawEvent {
+    header: Header,
+    message: Message,
+    number: u64,
+    connection: Connection,
+}
+
+impl RawEvent {
+    /// Returns the number of the event's kind.
+    #[must_use]
+    pub fn ordinal(&self) -> u64 {
+        self.header.ordinal
+    }
+
+    /// Decodes the event as one of kind `M`.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no such event.
+    pub fn decode<M: Method>(self) -> Result<<M::Request as Body>::Value, CallError> {
+        let Message { bytes, handles } = self.message;
+        let body = &bytes[Header::SIZE..];
+        let number = Number { value: self.number, kind: MethodKind::Event };
+        let traced = received(M::INFO, &self.connection, number, body, !handles.is_empty());
+        let _invoking = traced.invoking();
+        M::Request::decode(body, handles).map_err(body_error)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self, (header, message, number): (Header, Message, u64)) -> RawEvent {
+        RawEvent { header, message, number, connection: self.connection.clone() }
+    }
+
+    /// Ends the connection for this reason, unless it has ended.
+    fn end(&self, reason: CallError) {
+        let mut state = self.lock();
+        self.end_locked(&mut state, reason);
+    }
+
+    fn end_locked(&self, state: &mut State, reason: CallError) {
+        if state.end.is_some() {
+            return;
+        }
+        state.end = Some(reason);
+        for slot in state.calls.values_mut() {
+            if let Slot::Waiting { waker: Some(waker), .. } = slot {
+                waker.wake_by_ref();
+            }
+        }
+        if let Some(waker) = state.event_waker.take() {
+            waker.wake();
+        }
+        self.link.close();
+        self.changed.notify_all();
+    }
+
+    /// Reads all messages that are there.
+    fn read(&self, state: &mut State) {
+        let mut is_changed = false;
+        while state.end.is_none() {
+            match state.inbox.receive(&self.link.socket) {
+                Ok(Received::Message(message)) => {
+                    is_changed = true;
+                    if let Err(error) = self.take(state, message) {
+                        self.end_locked(state, error);
+                    }
+                }
+                Ok(Received::Nothing) => break,
+                Ok(Received::End) => self.end_locked(state, CallError::Closed),
+                Err(error) => self.end_locked(state, error.into()),
+            }
+        }
+        if is_changed {
+            self.changed.notify_all();
+        }
+    }
+
+    fn take(&self, state: &mut State, message: Message) -> Result<(), CallError> {
+        let header = Header::parse(&message.bytes).map_err(CallError::Decode)?;
+        if header.txid == 0 {
+            return self.take_event(state, header, message);
+        }
+        match state.calls.get_mut(&header.txid) {
+            Some(Slot::Waiting { ordinal, .. } | Slot::Abandoned { ordinal }) if *ordinal != header.ordinal => {
+                Err(CallError::Protocol("the response is that of another method"))
+            }
+            Some(slot @ Slot::Waiting { .. }) => {
+                if let Slot::Waiting { waker: Some(waker), .. } = std::mem::replace(slot, Slot::Done(message)) {
+                    waker.wake();
+                }
+                Ok(())
+            }
+            Some(Slot::Abandoned { .. }) => {
+                state.calls.remove(&header.txid);
+                Ok(())
+            }
+            Some(Slot::Done(_)) => Err(CallError::Protocol("a second response")),
+            None => Err(CallError::Protocol("a response to no call")),
+        }
+    }
+
+    fn take_event(&self, state: &mut State, header: Header, message: Message) -> Result<(), CallError> {
+        if header.ordinal == EPITAPH {
+            let body = &message.bytes[Header::SIZE..];
+            let status = decode::<i32>(body, message.handles).map_err(CallError::Decode)?;
+            return Err(CallError::Epitaph(status));
+        }
+        if header.ordinal >> 63 == 1 {
+            // A control message of a newer peer.
+            return Ok(());
+        }
+        if state.events.len() == MAX_WAITING_EVENTS {
+            return Err(CallError::Protocol("more events than the program takes"));
+        }
+        state.event_count += 1;
+        state.events.push_back((header, message, state.event_count));
+        if let Some(waker) = state.event_waker.take() {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    /// Waits until `take` returns something, or the connection ends. Returns `None` if the time is
+    /// over.
+    fn wait<T>(
+        &self,
+        deadline: Option<Instant>,
+        mut take: impl FnMut(&mut State) -> Option<Result<T, CallError>>,
+    ) -> Option<Result<T, CallError>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(taken) = take(&mut state) {
+                return Some(taken);
+            }
+            if let Some(error) = &state.end {
+                return Some(Err(error.clone()));
+            }
+            let left = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return None,
+                left => left,
+            };
+            if state.has_reader {
+                state = match left {
+                    Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                    None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                };
+                continue;
+            }
+            state.has_reader = true;
+            drop(state);
+            let ready = self.wait_for_socket(left);
+            state = self.lock();
+            state.has_reader = false;
+            match ready {
+                Ok(()) => self.read(&mut state),
+                Err(error) => self.end_locked(&mut state, error.into()),
+            }
+            // Another thread may have to read on.
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait_for_socket(&self, left: Option<Duration>) -> io::Result<()> {
+        // Messages that wait for room come first, because the peer may answer only then.
+        while !self.link.flush()? {
+            if !self.link.socket.wait(true, left)? {
+                return Ok(());
+            }
+        }
+        self.link.socket.wait(false, left)?;
+        Ok(())
+    }
+}
+
+/// Call of a two-way method. Wait for it or await it.
+#[must_use = "the call is sent when it is waited for or awaited"]
+pub struct Call<'c, M: Method> {
+    shared: &'c Shared,
+    request: &'c <M::Request as Body>::Value,
+    timeout: Option<Duration>,
+    sent: Option<Sent>,
+    method: PhantomData<M>,
+}
+
+impl<M: Method> core::fmt::Debug for Call<'_, M> {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let name = M::INFO.traced.full_name;
+        formatter.debug_struct("Call").field("method", &name).finish_non_exhaustive()
+    }
+}
+
+struct Sent {
+    txid: u32,
+    traced: Traced,
+}
+
+type Response<M> = <<M as Method>::Response as Body>::Value;
+
+impl<M: Method> Call<'_, M> {
+    /// Sets the longest time to [`wait`](Self::wait) for the response.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sends the call and waits for its response.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is no response.
+    pub fn wait(mut self) -> Result<Response<M>, CallError> {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let txid = self.send(true)?;
+        let waited = self.shared.wait(deadline, |state| take_done(state, txid).map(Ok));
+        self.finish(waited.unwrap_or(Err(CallError::Timeout)))
+    }
+
+    fn send(&mut self, is_blocking: bool) -> Result<u32, CallError> {
+        let (mut bytes, mut handles) = (vec![0; Header::SIZE], Vec::new());
+        M::Request::encode(self.request, &mut bytes, &mut handles)?;
+        crate::link::check_size(bytes.len(), handles.len())?;
+        let info: &'static MethodInfo = M::INFO;
+        let mut state = self.shared.lock();
+        if let Some(error) = &state.end {
+            return Err(error.clone());
+        }
+        if state.calls.len() >= MAX_OPEN_CALLS {
+            return Err(CallError::Full);
+        }
+        let txid = state.next_txid();
+        let number = Number { value: u64::from(txid), kind: MethodKind::TwoWay };
+        let body = &bytes[Header::SIZE..];
+        let traced = sending(info, &self.shared.connection, number, body, !handles.is_empty(), is_blocking);
+        state.calls.insert(txid, Slot::Waiting { ordinal: info.ordinal, waker: None });
+        let header = Header { txid, strictness: info.strictness, ordinal: info.ordinal };
+        let sent = self.shared.link.send(header, &mut bytes, &handles);
+        if sent.is_err() {
+            state.calls.remove(&txid);
+        }
+        drop(state);
+        traced.request_sent();
+        if let Err(error) = sent {
+            traced.failed(1, &observed(&error));
+            return Err(error);
+        }
+        self.sent = Some(Sent { txid, traced });
+        Ok(txid)
+    }
+
+    fn finish(&mut self, result: Result<Message, CallError>) -> Result<Response<M>, CallError> {
+        let Some(Sent { txid, traced }) = self.sent.take() else { return Err(CallError::Closed) };
+        match result {
+            Ok(message) => {
+                let body = &message.bytes[Header::SIZE..];
+                let taken = traced.reply(1, body, false);
+                let decoded = M::Response::decode(body, message.handles).map_err(body_error);
+                taken.end();
+                if matches!(decoded, Err(CallError::Decode(_))) {
+                    self.shared.end(CallError::Protocol("a malformed response"));
+                }
+                decoded
+            }
+            Err(error) => {
+                self.shared.lock().abandon(txid);
+                traced.failed(1, &observed(&error));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl State {
+    /// Returns a number that no call has. Numbers with the highest bit are reserved.
+    fn next_txid(&mut self) -> u32 {
+        loop {
+            self.last_txid = if self.last_txid >= u32::MAX >> 1 { 1 } else { self.last_txid + 1 };
+            if !self.calls.contains_key(&self.last_txid) {
+                return self.last_txid;
+            }
+        }
+    }
+
+    fn abandon(&mut self, txid: u32) {
+        match self.calls.get_mut(&txid) {
+            Some(slot @ Slot::Waiting { .. }) => {
+                if let Slot::Waiting { ordinal, .. } = *slot {
+                    *slot = Slot::Abandoned { ordinal };
+                }
+            }
+            Some(Slot::Done(_)) => {
+                self.calls.remove(&txid);
+            }
+            Some(Slot::Abandoned { .. }) | None => {}
+        }
+    }
+}
+
+fn take_done(state: &mut State, txid: u32) -> Option<Message> {
+    if !matches!(state.calls.get(&txid), Some(Slot::Done(_))) {
+        return None;
+    }
+    match state.calls.remove(&txid) {
+        Some(Slot::Done(message)) => Some(message),
+        _ => None,
+    }
+}
+
+fn body_error(error: BodyError) -> CallError {
+    match error {
+        BodyError::Decode(error) => CallError::Decode(error),
+        BodyError::Framework(error) => error.into(),
+    }
+}
+
+/// Returns the reason of a failure as hooks know it.
+fn observed(error: &CallError) -> ObservedError {
+    match error {
+        CallError::Closed | CallError::Epitaph(_) | CallError::Io(_) | CallError::Protocol(_) => {
+            ObservedError::Disconnected("")
+        }
+        CallError::Timeout => ObservedError::Timeout(""),
+        _ => ObservedError::QueueFull(""),
+    }
+}
+
+impl<M: Method> Future for Call<'_, M> {
+    type Output = Result<Response<M>, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let txid = match &this.sent {
+            Some(sent) => sent.txid,
+            None => match this.send(false) {
+                Ok(txid) => txid,
+                Err(error) => return Poll::Ready(Err(error)),
+            },
+        };
+        let mut state = this.shared.lock();
+        let result = match take_done(&mut state, txid) {
+            Some(message) => Ok(message),
+            None => match &state.end {
+                Some(error) => Err(error.clone()),
+                None => {
+                    if let Some(Slot::Waiting { waker, .. }) = state.calls.get_mut(&txid) {
+                        *waker = Some(cx.waker().clone());
+                    }
+                    return Poll::Pending;
+                }
+            },
+        };
+        drop(state);
+        Poll::Ready(this.finish(result))
+    }
+}
+
+impl<M: Method> Unpin for Call<'_, M> {}
+
+impl<M: Method> Drop for Call<'_, M> {
+    fn drop(&mut self) {
+        if let Some(Sent { txid, traced }) = self.sent.take() {
+            self.shared.lock().abandon(txid);
+            traced.cancelled();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.link.close();
+    }
+}

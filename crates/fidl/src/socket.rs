@@ -1,0 +1,285 @@
+//! [`Socket`]: messages with descriptors over a UNIX socket.
+//!
+//! On a socket of packets (`SOCK_SEQPACKET`), a packet is a message. On a stream, 8 bytes are
+//! before each message: its length and the number of its handles, both as `u32`, little endian.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_type;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+
+/// Bytes of a message, header included. It is the limit of Fuchsia's channels.
+pub const MAX_MESSAGE_BYTES: usize = 65_536;
+
+/// Handles of a message. It is the limit of Fuchsia's channels.
+pub const MAX_MESSAGE_HANDLES: usize = 64;
+
+/// Bytes before a message on a stream.
+const PREFIX: usize = 8;
+
+/// Handles that came and whose messages are not complete. More come only from a peer that breaks
+/// the rules.
+const MAX_WAITING_HANDLES: usize = 128;
+
+/// Message as it travels.
+#[derive(Debug, Default)]
+pub struct Message {
+    /// The header, and the body.
+    pub bytes: Vec<u8>,
+    /// Descriptors.
+    pub handles: Vec<OwnedFd>,
+}
+
+/// Non-blocking UNIX socket, of packets or as a stream.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    is_stream: bool,
+}
+
+/// Makes two connected sockets of packets, which exec closes.
+///
+/// # Errors
+///
+/// The process has no descriptors left.
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+impl Socket {
+    /// Takes a connected UNIX socket, and makes it non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// It is no socket, or neither of packets nor a stream.
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        let is_stream = match socket_type(&fd)? {
+            SocketType::STREAM => true,
+            SocketType::SEQPACKET => false,
+            other => {
+                let message = format!("FIDL needs a socket of packets or a stream, not {other:?}");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            }
+        };
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self { fd, is_stream })
+    }
+
+    /// Waits until the socket has something to read, or room to write. Returns false if the time is
+    /// over.
+    pub(crate) fn wait(&self, write: bool, timeout: Option<std::time::Duration>) -> io::Result<bool> {
+        let flags = if write { PollFlags::OUT } else { PollFlags::IN };
+        let timeout = match timeout {
+            Some(duration) => Some(Timespec::try_from(duration).map_err(|_| io::ErrorKind::InvalidInput)?),
+            None => None,
+        };
+        match poll(&mut [PollFd::new(&self.fd, flags)], timeout.as_ref()) {
+            Ok(count) => Ok(count > 0),
+            Err(Errno::INTR) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Ends both directions, for all processes.
+    pub(crate) fn shutdown(&self) {
+        // It may be disconnected already.
+        let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Message that waits for room in the socket.
+#[derive(Debug)]
+struct Waiting {
+    bytes: Vec<u8>,
+    handles: Vec<OwnedFd>,
+    sent: usize,
+}
+
+/// Messages that wait for room, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+}
+
+impl Outbox {
+    /// Bytes that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Sends a message, or keeps it until the socket has room.
+    pub(crate) fn send(&mut self, socket: &Socket, message: &[u8], handles: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let framed = if socket.is_stream {
+            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
+            bytes.reserve_exact(PREFIX + message.len());
+            bytes.extend_from_slice(&count(message.len()));
+            bytes.extend_from_slice(&count(handles.len()));
+            bytes.extend_from_slice(message);
+            &bytes[..]
+        } else {
+            message
+        };
+        let sent = if self.is_empty() { write(socket, framed, handles)? } else { 0 };
+        if sent == framed.len() {
+            return Ok(());
+        }
+        let handles: io::Result<Vec<_>> = match sent {
+            0 => handles.iter().map(BorrowedFd::try_clone_to_owned).collect(),
+            _ => Ok(Vec::new()),
+        };
+        let waiting = Waiting { bytes: framed.to_vec(), handles: handles?, sent };
+        self.bytes += waiting.bytes.len();
+        self.waiting.push_back(waiting);
+        Ok(())
+    }
+
+    /// Sends messages that wait. Returns true if none is left.
+    pub(crate) fn flush(&mut self, socket: &Socket) -> io::Result<bool> {
+        while let Some(first) = self.waiting.front_mut() {
+            let handles: Vec<_> = first.handles.iter().map(AsFd::as_fd).collect();
+            let sent = write(socket, &first.bytes[first.sent..], &handles)?;
+            if sent == 0 {
+                return Ok(false);
+            }
+            first.handles.clear();
+            first.sent += sent;
+            if first.sent == first.bytes.len() {
+                self.bytes -= first.bytes.len();
+                self.waiting.pop_front();
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes as much as the socket takes. Returns 0 if it has no room.
+fn write(socket: &Socket, bytes: &[u8], handles: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !handles.is_empty() && !control.push(SendAncillaryMessage::ScmRights(handles)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the message has too many handles"));
+    }
+    loop {
+        match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+            Ok(sent) => return Ok(sent),
+            Err(Errno::AGAIN) => return Ok(0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Bytes and descriptors that came, up to whole messages.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// Of a stream: the beginning of the next message.
+    bytes: Vec<u8>,
+    handles: VecDeque<OwnedFd>,
+}
+
+/// Result of [`Inbox::receive`].
+#[derive(Debug)]
+pub(crate) enum Received {
+    Message(Message),
+    /// Nothing is there now.
+    Nothing,
+    /// The peer has closed the connection.
+    End,
+}
+
+impl Inbox {
+    /// Reads the next message.
+    pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<Received> {
+        loop {
+            if socket.is_stream
+                && let Some(message) = self.next_of_stream()?
+            {
+                return Ok(Received::Message(message));
+            }
+            let mut buffer = [0; MAX_MESSAGE_BYTES];
+            let (read, is_cut) = match self.read(socket, &mut buffer) {
+                Ok(result) => result,
+                Err(Errno::AGAIN) => return Ok(Received::Nothing),
+                Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => return Ok(Received::End),
+                Err(error) => return Err(error.into()),
+            };
+            if is_cut {
+                return Err(invalid("the message is longer, or has more handles, than the limit"));
+            }
+            if read == 0 {
+                return match self.bytes.is_empty() {
+                    true => Ok(Received::End),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+            if socket.is_stream {
+                self.bytes.extend_from_slice(&buffer[..read]);
+                if self.handles.len() > MAX_WAITING_HANDLES {
+                    return Err(invalid("handles came without their messages"));
+                }
+            } else {
+                return Ok(Received::Message(Message {
+                    bytes: buffer[..read].to_vec(),
+                    handles: self.handles.drain(..).collect(),
+                }));
+            }
+        }
+    }
+
+    /// Returns the bytes that came, and if something was cut off.
+    fn read(&mut self, socket: &Socket, buffer: &mut [u8]) -> Result<(usize, bool), Errno> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let result = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(handles) = message {
+                self.handles.extend(handles);
+            }
+        }
+        Ok((result.bytes, result.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC)))
+    }
+
+    fn next_of_stream(&mut self) -> io::Result<Option<Message>> {
+        let Some(prefix) = self.bytes.first_chunk::<PREFIX>() else { return Ok(None) };
+        let [l0, l1, l2, l3, h0, h1, h2, h3] = *prefix;
+        let length = usize::try_from(u32::from_le_bytes([l0, l1, l2, l3])).unwrap_or(usize::MAX);
+        let handles = usize::try_from(u32::from_le_bytes([h0, h1, h2, h3])).unwrap_or(usize::MAX);
+        if length > MAX_MESSAGE_BYTES || handles > MAX_MESSAGE_HANDLES {
+            return Err(invalid("the message is longer, or has more handles, than the limit"));
+        }
+        if self.bytes.len() < PREFIX + length {
+            return Ok(None);
+        }
+        if self.handles.len() < handles {
+            return Err(invalid("the message lacks handles"));
+        }
+        let bytes = self.bytes[PREFIX..PREFIX + length].to_vec();
+        self.bytes.drain(..PREFIX + length);
+        Ok(Some(Message { bytes, handles: self.handles.drain(..handles).collect() }))
+    }
+}
+
+fn invalid(message: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}

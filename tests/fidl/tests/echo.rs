@@ -1,0 +1,214 @@
+//! Calls between a generated client and a generated server.
+
+#![allow(missing_docs, reason = "a test")]
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
+
+use esatto_fidl::{CallError, ClientEnd, Handle, Responder, ServerEnd, endpoints};
+use esatto_fidl_tests::test_echo::echo::{Client, Event, Events, Methods, method, serve};
+use esatto_fidl_tests::test_echo::*;
+use esatto_fidl_tests::test_shapes::{Choice, Color, Options};
+
+/// Server that answers each call at once, except `Later`, which a thread answers.
+#[derive(Default)]
+struct Answers {
+    events: Option<esatto_fidl::EventSender<Echo>>,
+    unknown: Vec<u64>,
+}
+
+impl Methods for Answers {
+    fn echo_string(&mut self, request: EchoEchoStringRequest, responder: Responder<method::EchoString>) {
+        responder.send(&EchoEchoStringResponse { response: request.value }).unwrap();
+    }
+
+    fn send_string(&mut self, request: EchoSendStringRequest) {
+        self.events.as_ref().unwrap().on_string(&EchoOnStringRequest { response: request.value }).unwrap();
+    }
+
+    fn divide(&mut self, request: EchoDivideRequest, responder: Responder<method::Divide>) {
+        let quotient = request.dividend.checked_div(request.divisor);
+        let result = quotient.map(|quotient| EchoDivideResponse { quotient }).ok_or(DivisionError::ByZero);
+        responder.send(&result).unwrap();
+    }
+
+    fn later(&mut self, request: Choice, responder: Responder<method::Later>) {
+        thread::spawn(move || {
+            let color = matches!(request, Choice::Text(_)).then_some(Color::Red);
+            responder.send(&Options { color, ..Options::default() }).unwrap();
+        });
+    }
+
+    fn ping(&mut self, responder: Responder<method::Ping>) {
+        responder.send(&()).unwrap();
+    }
+
+    fn forget(&mut self) {
+        self.events.as_ref().unwrap().on_end().unwrap();
+    }
+
+    fn pass(&mut self, request: EchoPassRequest, responder: Responder<method::Pass>) {
+        responder.send(&EchoPassResponse { file: Some(request.file) }).unwrap();
+    }
+
+    fn fail(&mut self, responder: Responder<method::Fail>) {
+        responder.close_with(-24);
+    }
+
+    fn unknown_method(&mut self, ordinal: u64) {
+        self.unknown.push(ordinal);
+    }
+}
+
+fn start(end: ServerEnd<Echo>) -> thread::JoinHandle<(Result<(), CallError>, Vec<u64>)> {
+    let mut server = serve(end, Answers::default()).unwrap();
+    server.methods().0.events = Some(server.events());
+    thread::spawn(move || {
+        let result = server.run();
+        (result, std::mem::take(&mut server.methods().0.unknown))
+    })
+}
+
+fn both_sockets(test: impl Fn(ClientEnd<Echo>, ServerEnd<Echo>)) {
+    let (client, server) = endpoints().unwrap();
+    test(client, server);
+    let (client, server) = UnixStream::pair().unwrap();
+    test(OwnedFd::from(client).into(), OwnedFd::from(server).into());
+}
+
+#[test]
+fn calls_are_answered() {
+    both_sockets(|client, server| {
+        let server = start(server);
+        let client = Client::new(client).unwrap();
+        let request = EchoEchoStringRequest::new("hello".to_owned());
+        assert_eq!(client.echo_string(&request).wait().unwrap().response, "hello");
+        let quotient = client.divide(&EchoDivideRequest::new(7, 2)).wait().unwrap();
+        assert_eq!(quotient, Ok(EchoDivideResponse::new(3)));
+        assert_eq!(client.divide(&EchoDivideRequest::new(7, 0)).wait().unwrap(), Err(DivisionError::ByZero));
+        client.ping().timeout(Duration::from_secs(60)).wait().unwrap();
+        let options = client.later(&Choice::Text("x".to_owned())).wait().unwrap();
+        assert_eq!(options.color, Some(Color::Red));
+        drop(client);
+        server.join().unwrap().0.unwrap();
+    });
+}
+
+#[test]
+fn events_come_in_order() {
+    both_sockets(|client, server| {
+        let _server = start(server);
+        let client = Client::new(client).unwrap();
+        client.send_string(&EchoSendStringRequest::new("one".to_owned())).unwrap();
+        client.forget().unwrap();
+        client.ping().wait().unwrap();
+        let Some(Event::OnString(event)) = client.wait_event(None).unwrap() else { panic!() };
+        assert_eq!(event.response, "one");
+        assert!(matches!(client.wait_event(None).unwrap(), Some(Event::OnEnd)));
+        assert!(client.wait_event(Some(Duration::from_millis(1))).unwrap().is_none());
+    });
+}
+
+#[test]
+fn descriptors_travel_both_ways() {
+    both_sockets(|client, server| {
+        let _server = start(server);
+        let client = Client::new(client).unwrap();
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let request = EchoPassRequest { file: Handle::from(OwnedFd::from(far)) };
+        let back = client.pass(&request).wait().unwrap().file.unwrap();
+        drop(request);
+        UnixStream::from(OwnedFd::from(back)).write_all(b"through").unwrap();
+        let mut text = String::new();
+        near.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through");
+    });
+}
+
+#[test]
+fn an_epitaph_is_told_and_ends_the_connection() {
+    both_sockets(|client, server| {
+        let _server = start(server);
+        let client = Client::new(client).unwrap();
+        assert!(matches!(client.fail().wait(), Err(CallError::Epitaph(-24))));
+        assert!(matches!(client.ping().wait(), Err(CallError::Epitaph(-24))));
+    });
+}
+
+#[test]
+fn unknown_flexible_methods_are_told() {
+    let (client, server) = endpoints::<Echo>().unwrap();
+    let server = start(server);
+    let client = newer_echo::Client::new(OwnedFd::from(client).into()).unwrap();
+    assert!(matches!(client.added().wait(), Err(CallError::UnknownMethod)));
+    client.added_one_way().unwrap();
+    client.ping().wait().unwrap();
+    assert!(matches!(client.added_strict().wait(), Err(CallError::Closed)));
+    let (result, unknown) = server.join().unwrap();
+    assert_eq!(result.unwrap_err().to_string(), "the peer broke the protocol: a call of an unknown method");
+    assert_eq!(unknown.len(), 2);
+}
+
+#[test]
+fn threads_share_a_client() {
+    let (client, server) = endpoints().unwrap();
+    let _server = start(server);
+    let client = Client::new(client).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let client = client.clone();
+            scope.spawn(move || {
+                for call in 0..100 {
+                    let text = format!("{thread} {call}");
+                    let request = EchoEchoStringRequest::new(text.clone());
+                    assert_eq!(client.echo_string(&request).wait().unwrap().response, text);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_value_without_an_encoding_disturbs_nothing() {
+    let (client, server) = endpoints().unwrap();
+    let _server = start(server);
+    let client = Client::new(client).unwrap();
+    let long = EchoEchoStringRequest::new("x".repeat(101));
+    let error = client.echo_string(&long).wait().unwrap_err();
+    assert!(matches!(error, CallError::Encode(_)), "{error}");
+    let huge = EchoSendStringRequest::new("x".repeat(70_000));
+    assert!(matches!(client.send_string(&huge), Err(CallError::TooLarge { .. })));
+    client.ping().wait().unwrap();
+}
+
+#[test]
+fn a_dropped_responder_ends_the_connection() {
+    struct Drops;
+    impl newer_echo::Methods for Drops {
+        fn added(&mut self, responder: Responder<newer_echo::method::Added>) {
+            drop(responder);
+        }
+        fn added_one_way(&mut self) {}
+        fn added_strict(&mut self, _: Responder<newer_echo::method::AddedStrict>) {}
+        fn ping(&mut self, _: Responder<newer_echo::method::Ping>) {}
+    }
+    let (client, server) = endpoints().unwrap();
+    let mut server = newer_echo::serve(server, Drops).unwrap();
+    let server = thread::spawn(move || server.run());
+    let client = newer_echo::Client::new(client).unwrap();
+    assert!(matches!(client.added().wait(), Err(CallError::Closed)));
+    server.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_deadline_ends_the_wait_and_a_late_response_is_dropped() {
+    let (client, server) = endpoints::<Echo>().unwrap();
+    let client = Client::new(client).unwrap();
+    let call = client.ping().timeout(Duration::from_millis(1));
+    assert!(matches!(call.wait(), Err(CallError::Timeout)));
+    let _server = start(server);
+    client.ping().wait().unwrap();
+}
