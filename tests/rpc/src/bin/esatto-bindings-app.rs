@@ -12,7 +12,7 @@
 //! service has no category. With `OFF`, the program does not wait until its calls are recorded;
 //! with `AT_ONCE`, it does not wait for any recording.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use core::future::Future;
 use core::pin::pin;
@@ -171,6 +171,7 @@ fn client(scenario: &str, socket: &str, control: &str, wait_until_enabled: &dyn 
         }
         "second_of_two" => {
             shop.hold(&item_of_size("another")).wait().expect("is answered");
+            pump().expect("is answered");
             control.signal(&item(0)).send().expect("is sent");
             return;
         }
@@ -242,6 +243,7 @@ fn client(scenario: &str, socket: &str, control: &str, wait_until_enabled: &dyn 
                 shop.hold(&item(1)).then(failed).expect("is sent");
             }
             await_held(2);
+            pump().expect("is answered");
             control.quit(&item(0)).send().expect("is sent");
             let never = shop.await_held(&item(3)).wait();
             assert_eq!(never, Err(CallError::Disconnected("Shop.AwaitHeld")));
@@ -257,6 +259,7 @@ fn client(scenario: &str, socket: &str, control: &str, wait_until_enabled: &dyn 
                     thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, wait).expect("starts");
                 }
                 await_held(3);
+                pump().expect("is answered");
                 control.quit(&item(0)).send().expect("is sent");
             });
             return;
@@ -297,12 +300,24 @@ fn client(scenario: &str, socket: &str, control: &str, wait_until_enabled: &dyn 
             });
             assert_eq!(answered.recv(), Ok(Ok(item(7))));
         }
-        "vectors" => {
-            vectors(socket);
+        "fork" => {
+            let (sender, replies) = mpsc::channel();
+            shop.hold(&item(1)).then(move |reply| sender.send(reply).expect("is awaited")).expect("is sent");
+            await_held(1);
+            in_child(|| calls_of_a_child(socket));
+            release();
+            pump().expect("is answered");
+            assert_eq!(replies.try_recv(), Ok(Ok(item(2))));
         }
+        "vectors" => vectors(socket),
         "traced_conversation" => conversation!(&shop),
         "plain_conversation" => conversation!(plain::shop::Client::new(&channel)),
         other => panic!("no scenario {other}"),
+    }
+    // The methods have returned when a later call on the connection is answered. Conversations have
+    // one.
+    if !scenario.ends_with("conversation") {
+        pump().expect("is answered");
     }
     control.quit(&item(0)).send().expect("is sent");
 }
@@ -312,6 +327,38 @@ fn start_and_drop(call: impl Future, wait: impl FnOnce()) {
     let mut call = pin!(call);
     assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     wait();
+}
+
+#[expect(unsafe_code, reason = "functions of the C library")]
+mod libc {
+    unsafe extern "C" {
+        pub(crate) safe fn fork() -> i32;
+        pub(crate) safe fn waitpid(pid: i32, status: Option<&mut i32>, options: i32) -> i32;
+    }
+}
+
+/// Runs a function in a child of this process, and waits for its end.
+fn in_child(child: impl FnOnce()) {
+    match libc::fork() {
+        0 => {
+            child();
+            std::process::exit(0);
+        }
+        pid => {
+            let mut status = -1;
+            assert_eq!((libc::waitpid(pid, Some(&mut status), 0), status), (pid, 0));
+        }
+    }
+}
+
+/// Calls on a connection of its own: first without tracing, which is off after a fork.
+fn calls_of_a_child(socket: &str) {
+    let shop = traced::shop::Client::new(&connect(socket));
+    assert_eq!(shop.get(&item(7)).wait(), Ok(item(7)));
+    let tracing = Tracing::builder().system().shared_memory(4096, 4).start().expect("the control thread starts");
+    assert!(tracing.wait_until_enabled(Category::dynamic_with_tags(CATEGORY, &["rpc"]), LONG));
+    assert_eq!(shop.get(&item_of_size("child")).wait(), Ok(item_of_size("child")));
+    tracing.flush(LONG);
 }
 
 /// Offers the service, and calls that of another process, both at the same time.
@@ -387,4 +434,9 @@ fn raw_call(socket: &str, seed: u64, (id, method_id): (u64, u32), before: &[u64]
     if has_more {
         receive();
     }
+    let args = item(0).encode();
+    let method_id = traced::shop::method::AwaitHeld::METHOD;
+    let last = InvokeMethod { service_id: 1, method_id, args: &args, ..InvokeMethod::default() };
+    send(&|out| encode::invoke_method(out, 101, &last, false).expect("is small"));
+    receive();
 }

@@ -108,6 +108,7 @@ judged! {
     a_relay_that_tells_the_client: "relayed",
     request_7_of_both_ends: "peers",
     the_vectors_of_the_specification: "vectors",
+    calls_before_and_after_a_fork: "fork",
     failures_are_told: "failures",
     a_call_that_times_out: "timeout",
     a_service_that_is_missing: "missing_service",
@@ -139,6 +140,7 @@ fn play(service: Implementation) -> Result<Played, Skip> {
         ("late_reply", Way::Tap(Mode::StripExtensions)),
         ("worker", Way::Direct),
         ("internal_thread", Way::Direct),
+        ("fork", Way::Direct),
         ("vectors", Way::Direct),
         ("failures", Way::Direct),
         ("timeout", Way::Direct),
@@ -165,7 +167,8 @@ fn play(service: Implementation) -> Result<Played, Skip> {
     play_relayed(&stage);
     let recorded = stage.finish();
     let (begins, ends) = recorded.begins_and_ends();
-    assert_eq!(begins, ends, "each slice has one end");
+    let open: Vec<_> = recorded.events().iter().filter(|event| event.dur < 0).collect();
+    assert_eq!(begins, ends, "each slice has one end; without end: {open:#?}");
     Ok(Played { recorded, conversations })
 }
 

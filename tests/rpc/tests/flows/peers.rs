@@ -47,6 +47,34 @@ pub(crate) fn a_relay_that_tells_the_client(scenario: &Scenario<'_>, _: &Played)
     assert_eq!(server.arg("peer_pid"), client.pid, "{scenario:?}");
 }
 
+/// The child of a fork records nothing until it connects to the service. A call of its parent goes
+/// on.
+pub(crate) fn calls_before_and_after_a_fork(scenario: &Scenario<'_>, _: &Played) {
+    scenario.assert_events(&[
+        "client Shop.Hold",
+        "client Shop.Hold (rpc)",
+        "server Shop.Hold",
+        "server Shop.Get",
+        "client Shop.Get",
+        "server Shop.Get",
+        "client Shop.Get reply",
+        "server Shop.Hold reply",
+        "client Shop.Hold",
+    ]);
+    scenario.assert_arrows(&[
+        "client Shop.Hold → server Shop.Hold",
+        "server Shop.Hold → server Shop.Hold reply",
+        "server Shop.Hold reply → client Shop.Hold",
+        "client Shop.Get → server Shop.Get",
+        "server Shop.Get → client Shop.Get reply",
+    ]);
+    let pids = |title| scenario.all(title).iter().map(|event| event.pid.as_str()).collect::<HashSet<_>>();
+    assert_eq!([pids("client Shop.Hold").len(), pids("client Shop.Get").len()], [1, 1]);
+    assert!(pids("client Shop.Hold").is_disjoint(&pids("client Shop.Get")), "{scenario:?}");
+    let connects: Vec<_> = scenario.all("server rpc connect").iter().map(|event| event.arg("peer_pid")).collect();
+    assert_eq!(connects.len(), 2, "the parent's and the child's: {connects:?}");
+}
+
 /// A connection has calls of one direction only. So these are two connections.
 pub(crate) fn request_7_of_both_ends(scenario: &Scenario<'_>, played: &Played) {
     let mut expected = Vec::new();
