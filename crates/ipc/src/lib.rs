@@ -130,6 +130,8 @@ mod passed_fds;
 pub mod peer;
 #[cfg(feature = "rpc")]
 pub mod readiness;
+#[cfg(any(feature = "channel", feature = "server"))]
+mod scratch;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(any(feature = "host", feature = "rpc"))]

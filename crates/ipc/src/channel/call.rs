@@ -16,6 +16,7 @@ use super::{Channel, Shared};
 use crate::call_error::CallError;
 use crate::caller::NewCall;
 use crate::foreign_fd::ForeignFd;
+use crate::scratch::Scratch;
 use crate::service::{Rpc, method_of};
 
 /// Call with one reply, which is not sent yet.
@@ -30,7 +31,7 @@ pub struct Call<'c, M: Rpc> {
 
 /// Request of a call of any kind.
 pub(super) struct Parts {
-    pub(super) args: Vec<u8>,
+    pub(super) args: Scratch,
     pub(super) fd: Option<OwnedFd>,
     pub(super) timeout: Option<Duration>,
     is_blocking: bool,
@@ -38,7 +39,7 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) fn new(request: &impl Owned) -> Self {
-        Self { args: request.encode(), fd: None, timeout: None, is_blocking: false }
+        Self { args: Scratch::encode(request), fd: None, timeout: None, is_blocking: false }
     }
 
     /// Starts the call, unless too many bytes wait to be sent.

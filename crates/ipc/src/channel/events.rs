@@ -5,10 +5,11 @@ use std::task::Waker;
 use crate::call_error::CallError;
 use crate::foreign_fd::ForeignFd;
 use crate::observed::TracedReply;
+use crate::scratch::Scratch;
 
 /// Reply that waits for the program.
 pub(super) struct Arrived {
-    pub(super) body: Vec<u8>,
+    pub(super) body: Scratch,
     pub(super) fd: Option<ForeignFd>,
     /// Size of its frame, for the window.
     pub(super) len: usize,

@@ -18,6 +18,7 @@ use crate::frame::FrameDecoder;
 use crate::frame::rpc::Features;
 use crate::observed::TracedReply;
 use crate::passed_fds::PassedFds;
+use crate::scratch::Scratch;
 use crate::sys::{PollFd, poll};
 
 /// Frames that one turn handles, so that callbacks and other work run in between.
@@ -317,7 +318,7 @@ impl Shared {
                         }
                         None => {
                             let arrived = body.map(|body| Arrived {
-                                body: body.to_vec(),
+                                body: Scratch::copy_of(body),
                                 fd,
                                 len,
                                 is_marked: frame.has_fd,

@@ -27,6 +27,8 @@ use crate::frame::{Frame, FrameDecoder, MAX_FRAME};
 use crate::sys::{PollFd, Stream, poll};
 
 pub use self::write_queue::WriteQueue;
+#[cfg(any(feature = "channel", feature = "server"))]
+pub(crate) use self::write_queue::is_kept;
 
 /// Bytes read per wake-up, so that one busy peer does not starve other peers.
 const READ_PER_WAKE_UP: usize = MAX_FRAME;
@@ -178,10 +180,11 @@ impl Connection {
         !self.is_paused() && self.decoder.has_frame()
     }
 
-    /// Frees the buffer that a burst has enlarged, if nothing waits to be handled. Many connections
-    /// are idle most of the time.
+    /// Frees the buffers that a burst has enlarged, if nothing waits to be handled. Many
+    /// connections are idle most of the time.
     pub fn rest(&mut self) {
         self.decoder.release();
+        self.outgoing.release();
     }
 
     /// Returns true if the peer closed its end. Frames that it sent before may still wait.

@@ -5,10 +5,27 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::error::Error;
+use crate::frame_size::MAX_FRAME;
 use crate::sys::Stream;
 
-/// A larger buffer is freed when it is empty.
-const KEEP_BUFFER: usize = 64 * 1024;
+/// A larger buffer is freed when it is empty. Buffers double when they grow, so one that held the
+/// largest frame is kept.
+const KEEP_BUFFER: usize = 2 * MAX_FRAME;
+
+/// A buffer of this size is kept even if little of it was used.
+const SMALL_BUFFER: usize = 16 * 1024;
+
+/// A larger buffer is freed when its connection rests.
+const RESTING_BUFFER: usize = 64 * 1024;
+
+/// Bytes of a queue that never becomes empty, from which on the memory of written ones is freed.
+const FORGET_AT: usize = 64 * 1024;
+
+/// Returns true if a buffer that held `len` bytes is worth its memory: the kernel clears large
+/// memory page by page when it is needed again.
+pub(crate) fn is_kept(len: usize, capacity: usize) -> bool {
+    capacity <= SMALL_BUFFER || capacity <= KEEP_BUFFER && len >= capacity / 4
+}
 
 /// Bytes that wait to be written, in pieces. Each piece may carry one descriptor with its first
 /// byte.
@@ -92,12 +109,19 @@ impl WriteQueue {
         Ok(())
     }
 
+    /// Frees the memory that is kept for the next frames, if it is large.
+    pub(super) fn release(&mut self) {
+        if self.spare.capacity() > RESTING_BUFFER {
+            self.spare = Vec::new();
+        }
+    }
+
     /// Frees the memory of written bytes in a queue that never becomes empty. More bytes are
     /// appended to the same buffer as long as the peer reads only a part at a time.
     fn forget_written(&mut self) {
         let Some(piece) = self.pieces.front_mut() else { return };
         // The moved bytes are fewer than those written since the last time.
-        if self.written >= KEEP_BUFFER && self.written * 2 >= piece.bytes.len() {
+        if self.written >= FORGET_AT && self.written * 2 >= piece.bytes.len() {
             piece.bytes.drain(..mem::take(&mut self.written));
         }
     }
@@ -105,7 +129,7 @@ impl WriteQueue {
     fn recycle_front(&mut self) {
         self.written = 0;
         if let Some(mut piece) = self.pieces.pop_front() {
-            if piece.bytes.capacity() <= KEEP_BUFFER {
+            if is_kept(piece.bytes.len(), piece.bytes.capacity()) {
                 piece.bytes.clear();
                 self.spare = piece.bytes;
             }

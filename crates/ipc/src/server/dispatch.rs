@@ -12,6 +12,7 @@ use super::replies::Replies;
 use super::tasks::Tasks;
 use crate::foreign_fd::ForeignFd;
 use crate::peer::Peer;
+use crate::scratch::Scratch;
 use crate::service::{Kind, Method, Rpc, Service, method_of};
 use crate::status::Status;
 
@@ -108,7 +109,7 @@ impl Invocation<'_> {
         let run = run(context, request);
         tasks.spawn(call.key.serial, async move {
             match run.await {
-                Ok(reply) => call.answer(&reply.encode(), None),
+                Ok(reply) => call.answer(&Scratch::encode(&reply), None),
                 Err(status) => call.fail(&status),
             }
         });

@@ -12,6 +12,7 @@ use esatto_protozero::Owned;
 
 use super::open_call::OpenCall;
 use crate::callee::SendError;
+use crate::scratch::Scratch;
 use crate::status::Status;
 
 /// Handle by which a stream of replies is sent, on any thread.
@@ -34,7 +35,7 @@ impl<T: Owned> Replies<T> {
     ///
     /// [`SendError::Closed`], [`SendError::TooLarge`].
     pub async fn send(&mut self, message: &T) -> Result<(), SendError> {
-        let bytes = message.encode();
+        let bytes = Scratch::encode(message);
         poll_fn(|cx| self.poll_send(&bytes, &mut None, cx)).await
     }
 
@@ -44,7 +45,7 @@ impl<T: Owned> Replies<T> {
     ///
     /// [`SendError::Closed`], [`SendError::TooLarge`].
     pub async fn send_with_fd(&mut self, message: &T, fd: OwnedFd) -> Result<(), SendError> {
-        let (bytes, mut fd) = (message.encode(), Some(fd));
+        let (bytes, mut fd) = (Scratch::encode(message), Some(fd));
         poll_fn(|cx| self.poll_send(&bytes, &mut fd, cx)).await
     }
 
@@ -54,7 +55,7 @@ impl<T: Owned> Replies<T> {
     ///
     /// [`SendError::Full`] if it has none; [`SendError::Closed`], [`SendError::TooLarge`].
     pub fn try_send(&mut self, message: &T) -> Result<(), SendError> {
-        self.call.send(&message.encode(), &mut None, true)
+        self.call.send(&Scratch::encode(message), &mut None, true)
     }
 
     /// As [`try_send`](Self::try_send), with a descriptor, which stays in `fd` if there is no room.
@@ -63,7 +64,7 @@ impl<T: Owned> Replies<T> {
     ///
     /// As [`try_send`](Self::try_send).
     pub fn try_send_with_fd(&mut self, message: &T, fd: &mut Option<OwnedFd>) -> Result<(), SendError> {
-        self.call.send(&message.encode(), fd, true)
+        self.call.send(&Scratch::encode(message), fd, true)
     }
 
     /// Sends a reply. Blocks this thread until the client has room for it: do not call it on the
@@ -86,7 +87,7 @@ impl<T: Owned> Replies<T> {
     }
 
     fn send_parked(&mut self, message: &T, mut fd: Option<OwnedFd>) -> Result<(), SendError> {
-        let bytes = message.encode();
+        let bytes = Scratch::encode(message);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut cx = Context::from_waker(&waker);
         loop {
@@ -124,7 +125,7 @@ impl<T: Owned> Replies<T> {
     /// message does not fit in a frame, the client gets
     /// [`Code::ResourceExhausted`](crate::Code::ResourceExhausted).
     pub fn finish_with(self, message: &T) {
-        self.call.answer(&message.encode(), None);
+        self.call.answer(&Scratch::encode(message), None);
     }
 
     /// Ends the stream with an error.

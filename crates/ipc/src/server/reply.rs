@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use esatto_protozero::Owned;
 
 use super::open_call::OpenCall;
+use crate::scratch::Scratch;
 use crate::status::Status;
 
 /// Handle by which a call is answered, on any thread. Dropping it fails the call.
@@ -32,7 +33,7 @@ impl<T: Owned> Reply<T> {
     /// Answers the call. Nothing happens if it was cancelled. If the message does not fit in a
     /// frame, the client gets [`Code::ResourceExhausted`](crate::Code::ResourceExhausted).
     pub fn send(self, message: &T) {
-        self.send_bytes(&message.encode());
+        self.send_bytes(&Scratch::encode(message));
     }
 
     /// As [`send`](Self::send), with an encoded message.
