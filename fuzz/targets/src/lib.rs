@@ -16,6 +16,7 @@ mod memory;
 mod protozero;
 mod rpc_call;
 mod rpc_frames;
+mod rpc_typed;
 mod script;
 mod service;
 mod shared_memory;
@@ -33,6 +34,7 @@ pub use memory::service_shm;
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use rpc_call::rpc_call;
 pub use rpc_frames::rpc_frames;
+pub use rpc_typed::{rpc_client, rpc_server};
 pub use service::service;
 pub use shared_memory::{shm_chunk_data, shm_region};
 pub use text_format::text_format;
@@ -43,7 +45,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 26] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -59,7 +61,9 @@ pub const TARGETS: [Target; 24] = [
     ("protozero_owned", protozero_owned),
     ("protozero_write", protozero_write),
     ("rpc_call", rpc_call),
+    ("rpc_client", rpc_client),
     ("rpc_frames", rpc_frames),
+    ("rpc_server", rpc_server),
     ("service", service),
     ("service_commit", service_commit),
     ("service_shm", service_shm),

@@ -82,7 +82,9 @@ fn to_client(bytes: &[u8]) {
         let Ok(Some((frame, len))) = decoder.next_rpc_frame() else { return false };
         now += Duration::from_millis(1);
         match caller.handle(&frame, len, now, &mut out) {
-            CallerEvent::Reply { id, has_more: true, .. } if id % 2 == 0 => caller.taken(id, len, frame.has_fd, &mut out),
+            CallerEvent::Reply { id, has_more: true, .. } if id % 2 == 0 => {
+                caller.taken(id, len, frame.has_fd, &mut out)
+            }
             CallerEvent::Failed { error, .. } => assert!(error.to_string().contains(error.method())),
             _ => {}
         }

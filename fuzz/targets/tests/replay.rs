@@ -36,7 +36,9 @@ targets! {
     protozero_owned
     protozero_write
     rpc_call
+    rpc_client
     rpc_frames
+    rpc_server
     service
     service_commit
     service_shm
