@@ -5,6 +5,8 @@ mod connect;
 mod empty_file;
 mod ending_signals;
 #[cfg(feature = "in-process")]
+mod file_losses;
+#[cfg(feature = "in-process")]
 mod own_file;
 mod panics;
 #[cfg(feature = "in-process")]

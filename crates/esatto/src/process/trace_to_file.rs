@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use super::connect::{Builder, Guard, Tracing};
-use super::empty_file;
 use super::own_file::OwnFile;
 use super::recordings::{self, PATIENCE, Recording, Running};
 use super::unread_variable::{self, FILE_VARIABLE};
+use super::{empty_file, file_losses};
 use crate::category::{known, registry};
 use crate::error::{Error, ErrorKind};
 use crate::session::{Backend, Session, SessionConfig};
@@ -62,10 +62,11 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 /// The file is written while the program runs, four times a second, and can be read at any time. A
 /// program that is killed or aborts loses the last quarter of a second, and one that a signal ends
 /// too, unless it calls [`complete_on_signals`](crate::complete_on_signals). A panic loses nothing,
-/// even if the program is compiled with `panic = "abort"`. Threads that trace faster than the
-/// control thread reads wait for it instead of losing events: when the buffer is full, a trace
-/// point can stall its thread until the disk has taken the data. A program that must not wait gives
-/// a [`Session`] a [`SessionConfig`] that [writes into a file](SessionConfig::write_into) and does
+/// even if the program is compiled with `panic = "abort"`. Threads that trace faster than the disk
+/// takes the data wait for it instead of losing events: when the buffer is half full, a trace point
+/// can stall its thread, for at most half a minute. Events that are lost nevertheless are reported
+/// in a [notice](crate::Builder::notices) at the end. A program that must not wait gives a
+/// [`Session`] a [`SessionConfig`] that [writes into a file](SessionConfig::write_into) and does
 /// not [stall](SessionConfig::stall).
 ///
 /// If another process is writing the file, this one writes `FILE.PID`, with its own number, and
@@ -293,7 +294,9 @@ fn stop(running: Running) -> Result<(), Error> {
     empty_file::explain(&running.file.path, CATEGORIES_VARIABLE);
     record::flush_all();
     explain_tags();
-    running.session.stop_explained().wait_timeout(PATIENCE)
+    running.session.stop_explained().wait_timeout(PATIENCE)?;
+    file_losses::explain(&running.file.path, &running.session);
+    Ok(())
 }
 
 #[cfg(test)]

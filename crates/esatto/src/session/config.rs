@@ -118,7 +118,8 @@ impl SessionConfig {
     }
 
     /// Lets threads wait, instead of losing events, when they trace faster than the service reads:
-    /// at most half a minute each time (`docs/spec/client-library.md` §10).
+    /// at most half a minute each time (`docs/spec/client-library.md` §10). A session inside this
+    /// process that [writes into a file](Self::write_into) then also waits for the file.
     pub fn stall(mut self) -> Self {
         if let Some(source) = self.track_event_source() {
             source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);

@@ -4,6 +4,7 @@
 #![allow(missing_docs, reason = "tests")]
 #![cfg(target_os = "linux")]
 
+mod floods;
 mod forks;
 mod harness;
 mod signals;
@@ -334,6 +335,8 @@ fn act(role: &str) {
             esatto::instant!(APP, "one");
             assert!(files.iter().all(|file| file.path() == Some(Path::new("t"))), "{files:?}");
         }
+        "floods" => floods::flood(),
+        "floods-without-waiting" => floods::flood_without_waiting(),
         "shuts-down-and-begins-again" => {
             let _first = esatto::trace_to_file("t").expect("starts");
             esatto::instant!(APP, "before");

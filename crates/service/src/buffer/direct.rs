@@ -71,10 +71,13 @@ impl CentralBuffer {
             return None;
         } else if self.write == self.data.len() {
             Place::Untouched
-        } else if record::load(&self.data, self.write).size() >= most {
-            Place::Record
         } else {
-            return None;
+            let record = record::load(&self.data, self.write);
+            let is_kept = self.keeps_unread && matches!(record, record::Record::Chunk(_));
+            if is_kept || record.size() < most {
+                return None;
+            }
+            Place::Record
         };
         let slot = self.sequences.find(producer, WriterId(header.writer_id))?;
         let sequence = self.sequences.get(slot);

@@ -248,6 +248,10 @@ pub struct CentralBuffer {
     /// DISCARD only: a chunk did not fit.
     closed: bool,
     read_only: bool,
+    /// Bytes of the records that are not consumed.
+    unread: usize,
+    /// See [`keep_unread`](Self::keep_unread).
+    keeps_unread: bool,
     sequences: Sequences,
     stats: Stats,
     /// Position of the read pass.
@@ -288,6 +292,8 @@ impl CentralBuffer {
             policy,
             closed: false,
             read_only: false,
+            unread: 0,
+            keeps_unread: false,
             sequences: Sequences::new(capacity),
             stats: Stats::default(),
             pass: read::Pass::Over,
@@ -340,7 +346,8 @@ impl CentralBuffer {
     /// Moves the buffer out, and leaves a new one of the same size and policy without content,
     /// sequences and counts. Returns `None`, and changes nothing, if there is no memory.
     pub fn try_take(&mut self) -> Option<Self> {
-        let fresh = Self::with_capacity(self.capacity, self.policy)?;
+        let mut fresh = Self::with_capacity(self.capacity, self.policy)?;
+        fresh.keeps_unread = self.keeps_unread;
         Some(core::mem::replace(self, fresh))
     }
 
@@ -353,6 +360,31 @@ impl CentralBuffer {
                 self.sequences.lose(sequence.producer, sequence.writer, sequence.identity, lost);
             }
         }
+    }
+
+    /// Lets new records step over those that are not consumed, as long as there is room elsewhere.
+    /// Otherwise a ring overwrites the oldest records.
+    ///
+    /// For a buffer that is read faster than it fills: the owner of the chunks waits while
+    /// [`unread_bytes`](Self::unread_bytes) is too large. A packet whose rest comes late then stays,
+    /// however many other chunks come meanwhile.
+    pub fn keep_unread(&mut self) {
+        self.keeps_unread = true;
+    }
+
+    /// Returns whether new records [step over](Self::keep_unread) others.
+    pub(crate) fn keeps_unread(&self) -> bool {
+        self.keeps_unread
+    }
+
+    /// Returns the bytes that a chunk takes in a buffer.
+    pub(crate) fn record_bytes(payload_bytes: usize) -> usize {
+        record::size_for(payload_bytes)
+    }
+
+    /// Returns the bytes of the records that are not consumed.
+    pub fn unread_bytes(&self) -> usize {
+        self.unread
     }
 
     /// Makes the buffer read-only.
@@ -371,6 +403,7 @@ impl CentralBuffer {
         let mut copy = Self::over(data, self.capacity, self.policy);
         copy.write = self.write;
         copy.closed = self.closed;
+        copy.unread = self.unread;
         copy.read_only = true;
         copy.sequences = self.sequences.clone();
         copy.sequences.clear_histograms();
@@ -387,12 +420,14 @@ impl CentralBuffer {
     pub fn assert_consistent(&self) {
         let mut at = 0;
         let mut chunks = 0;
+        let mut unread = 0;
         let mut saw_write = self.write == self.data.len();
         while at < self.data.len() {
             saw_write |= at == self.write;
             let record = record::load(&self.data, at);
             if let record::Record::Chunk(chunk) = record {
                 chunks += 1;
+                unread += chunk.size();
                 assert!(chunk.read <= chunk.available && chunk.available <= chunk.reserved);
                 let stored = self.sequences.get(chunk.slot).chunks().find(chunk.chunk_id);
                 assert_eq!(stored.map(|stored| stored.offset as usize), Some(at));
@@ -401,6 +436,7 @@ impl CentralBuffer {
             at += record.size();
         }
         assert_eq!(at, self.data.len());
+        assert_eq!(unread, self.unread);
         assert!(saw_write, "the write position is between two records");
         assert!(self.data.len() <= self.capacity);
         assert_eq!(chunks, self.sequences.iter().map(|sequence| sequence.chunks().len()).sum::<usize>());

@@ -51,7 +51,7 @@ impl CentralBuffer {
             self.lose_with(slot, chunk);
         }
         self.sequences.remove_chunk(slot, chunk.chunk_id);
-        record::store_padding(&mut self.data, offset, chunk.size());
+        self.free_record(offset, chunk);
     }
 
     /// Erases also up to `rest` chunks in which its last packet continues.

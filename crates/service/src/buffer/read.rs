@@ -346,7 +346,7 @@ impl CentralBuffer {
 
     pub(super) fn forget_first_chunk(&mut self, slot: u32, offset: u32, chunk: &ChunkRecord) {
         self.sequences.pop_chunk(slot);
-        record::store_padding(&mut self.data, offset as usize, chunk.size());
+        self.free_record(offset as usize, chunk);
         let sequence = self.sequences.get_mut(slot);
         sequence.consumed = Some(Consumed::of(chunk));
         self.lose_with(slot, chunk);

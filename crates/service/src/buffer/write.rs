@@ -263,7 +263,7 @@ impl CentralBuffer {
         }
         if is_relocated {
             self.sequences.pop_chunk(slot);
-            record::store_padding(&mut self.data, offset as usize, stored.size());
+            self.free_record(offset as usize, &stored);
             self.stats.chunks_relocated += 1;
             self.store(slot, checked, stored.read);
             return;
@@ -300,8 +300,15 @@ impl CentralBuffer {
     pub(super) fn finish_record(&mut self, offset: usize, record: &ChunkRecord) {
         record::store_chunk(&mut self.data, offset, record);
         self.write = offset + record.size();
+        self.unread += record.size();
         self.stats.chunks_written += 1;
         self.stats.bytes_written += record.size() as u64;
+    }
+
+    /// Makes padding of the record of a chunk.
+    pub(super) fn free_record(&mut self, offset: usize, chunk: &ChunkRecord) {
+        self.unread -= chunk.size();
+        record::store_padding(&mut self.data, offset, chunk.size());
     }
 
     fn put_fragments(&mut self, offset: usize, fragments: &[u8]) {
@@ -338,6 +345,9 @@ impl CentralBuffer {
     /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding,
     /// except the cleared ones, which the caller fills.
     fn make_room(&mut self, size: usize) -> Option<usize> {
+        if self.keeps_unread && self.policy == FillPolicy::Ring {
+            self.step_over_unread(size);
+        }
         if self.write + size > self.capacity {
             if self.policy == FillPolicy::Discard {
                 self.closed = true;
@@ -359,6 +369,33 @@ impl CentralBuffer {
             self.pad(end, cleared_to - end);
         }
         Some(start)
+    }
+
+    /// Moves the write position to the next place where `size` bytes overwrite no chunk. Leaves it
+    /// if there is none.
+    fn step_over_unread(&mut self, size: usize) {
+        let (mut begin, mut at, mut has_wrapped) = (self.write, self.write, false);
+        loop {
+            if begin + size > self.capacity {
+                if has_wrapped {
+                    return;
+                }
+                (begin, at, has_wrapped) = (0, 0, true);
+            } else if at >= begin + size || at >= self.data.len() {
+                break;
+            } else if has_wrapped && begin > self.write {
+                return;
+            } else {
+                self.work += 1;
+                let record = record::load(&self.data, at);
+                at += record.size();
+                if let Record::Chunk(_) = record {
+                    begin = at;
+                }
+            }
+        }
+        self.stats.write_wrap_count += u64::from(has_wrapped);
+        self.write = begin;
     }
 
     /// Consumes every record that begins in `from..to`, and returns where the last one ended.

@@ -1,9 +1,11 @@
 //! Copying of chunks that a producer has written but not committed
 //! (`docs/spec/shared-memory.md §16, §18`).
 
+use esatto_map::Map;
+
 use super::{Memory, Producer};
-use crate::buffer::Chunk;
 use crate::buffer::table::Buffers;
+use crate::buffer::{CentralBuffer, Chunk};
 use crate::context::Context;
 use crate::ids::{BufferId, writer_from_wire};
 
@@ -18,10 +20,30 @@ impl Producer {
         let Buffers { by_id, scratch, .. } = buffers;
         let Memory::Shared(memory) = memory else { return };
         // Each page is looked at.
-        cx.charge(memory.size_bytes() / memory.page_size_bytes().max(1));
+        let pages = memory.size_bytes() / memory.page_size_bytes().max(1);
+        cx.charge(pages);
+        let target_of = |writer: u16| {
+            let target = writer_from_wire(writer.into()).and_then(|writer| writers.get(writer));
+            target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target))
+        };
+        let mut uncommitted: Map<BufferId, usize> = Map::new();
+        if allowed_buffers.iter().any(|id| by_id.get(id).is_some_and(|buffer| buffer.keeps_unread())) {
+            cx.charge(pages);
+            memory.scrape(scratch, &mut |chunk| {
+                cx.charge_bytes(chunk.payload.len());
+                if let Some(target) = target_of(chunk.header.writer_id) {
+                    *uncommitted.get_or_default(target) += CentralBuffer::record_bytes(chunk.payload.len());
+                }
+            });
+        }
+        // The producer commits these chunks when there is room. A part of them would leave gaps.
+        let fits = |id: BufferId, buffer: &CentralBuffer| {
+            let bytes = uncommitted.get(&id).copied().unwrap_or(0);
+            !buffer.keeps_unread() || buffer.unread_bytes() + bytes <= buffer.size_bytes()
+        };
+        let full: Vec<BufferId> = by_id.iter().filter(|(id, buffer)| !fits(**id, buffer)).map(|(id, _)| *id).collect();
         memory.scrape(scratch, &mut |chunk| {
-            let target = writer_from_wire(chunk.header.writer_id.into()).and_then(|writer| writers.get(writer));
-            let Some(target) = target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target)) else {
+            let Some(target) = target_of(chunk.header.writer_id).filter(|target| !full.contains(target)) else {
                 return;
             };
             if let Some(buffer) = by_id.get_mut(&target) {

@@ -14,7 +14,7 @@ use crate::priority_boost;
 use crate::read::Reading;
 use crate::read::compression::Codec;
 use crate::read::trace_filter::TraceFilter;
-use crate::service::Service;
+use crate::service::{Service, back_pressure};
 use crate::session::activity::refusal_in_words;
 use crate::session::config_check;
 use crate::session::flush::Flushes;
@@ -98,6 +98,12 @@ impl Service {
             self.buffers.max_bytes,
         )?;
         let buffers = self.buffers.allocate(config)?;
+        let gets_all = writes_file && self.keeps_unwritten && back_pressure::is_wanted(config);
+        for &id in buffers.iter().filter(|_| gets_all) {
+            if let Some(buffer) = self.buffers.get_mut(id) {
+                buffer.keep_unread();
+            }
+        }
 
         let id = self.sessions.next_session();
         let file = writes_file.then(|| self.sessions.next_file());
@@ -120,7 +126,7 @@ impl Service {
             uuid: if given == (0, 0) { self.random.uuid() } else { given },
             phase: Phase::Opening(opening),
             buffers,
-            file: file.map(|id| OutputFile::opening(id, 0)),
+            file: file.map(|id| OutputFile { gets_all, ..OutputFile::opening(id, 0) }),
             reading: Reading { filter, codec, ..Reading::default() },
         });
         session.entries = entries;

@@ -142,8 +142,11 @@ impl Service {
         cx.out.forget_buffers();
         if pass.is_some_and(|pass| pass.is_final) {
             self.close_file(session_id, cx);
-        } else if syncs {
-            cx.push(Output::SyncFile(file.id));
+        } else {
+            if syncs {
+                cx.push(Output::SyncFile(file.id));
+            }
+            self.renew_state_after_loss(session_id, cx);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The service: its state, and the step that each input starts.
 
+mod back_pressure;
 mod clone_session;
 mod consumer_port;
 mod data_source_setup;
@@ -53,6 +54,8 @@ pub struct Service {
     /// The owner is about to end: longest time that a session waits for its stop.
     stops_within_ms: Option<u32>,
     departed: DepartedProducers,
+    /// See [`Service::keep_unwritten`].
+    keeps_unwritten: bool,
     /// See [`Service::work`].
     work: u64,
     pub(crate) observer: Observer,
@@ -73,6 +76,7 @@ impl Service {
             activity: Activity::default(),
             stops_within_ms: None,
             departed: DepartedProducers::default(),
+            keeps_unwritten: false,
             work: 0,
             observer: Observer::default(),
             config,

@@ -210,6 +210,7 @@ impl Service {
         let Some(flush) = producer.and_then(|producer| producer.commit(request, &mut self.buffers, cx)) else {
             return cx.reject(call);
         };
+        self.write_filled_buffers(cx);
         if flush != 0 {
             self.acknowledge_flush(id, flush, cx);
         }

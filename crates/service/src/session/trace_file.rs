@@ -81,6 +81,10 @@ pub(crate) struct OutputFile {
     pub(crate) bytes_written: u64,
     /// Batches that the owner has not confirmed yet.
     pub(crate) writes: usize,
+    /// The file gets all data: commits wait while the buffers are full (`back_pressure.rs`).
+    pub(crate) gets_all: bool,
+    /// Chunks of the session that were overwritten before the last pass ended.
+    pub(crate) overwritten: u64,
     pub(crate) end: FileEnd,
 }
 
@@ -106,7 +110,15 @@ pub(crate) struct FilePass {
 impl OutputFile {
     /// Creates a file that the owner has yet to open, after this many bytes.
     pub(crate) fn opening(id: FileId, bytes_written: u64) -> Self {
-        Self { id, state: FileState::Opening, bytes_written, writes: 0, end: FileEnd::Complete }
+        Self {
+            id,
+            state: FileState::Opening,
+            bytes_written,
+            writes: 0,
+            gets_all: false,
+            overwritten: 0,
+            end: FileEnd::Complete,
+        }
     }
 
     /// Returns the write pass under way.

@@ -2,6 +2,7 @@
 
 use esatto_schema::commit_data_request::{ChunkToPatch, ChunksToMove, chunk_to_patch::Patch};
 use esatto_schema::consumer_port::Method;
+use esatto_schema::data_source_config::BufferExhaustedPolicy;
 use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
 use esatto_schema::{CommitDataRequest, TraceConfig, TracePacketReader, TraceReader};
 use esatto_service::{CallId, ChunkHeader, ClientId, FileId, Input};
@@ -39,6 +40,41 @@ fn a_file_is_written_periodically_and_completed_at_the_end() {
     let trace = TraceReader::new(&world.files[&FileId(1)]);
     let last = trace.packet().last().unwrap();
     assert!(last.trace_stats().is_some());
+}
+
+#[test]
+fn commits_wait_for_a_file_that_gets_everything() {
+    let mut world = World::new();
+    world.service.keep_unwritten();
+    world.writes_are_slow = true;
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let mut config = TraceConfig { buffers: vec![buffer(8)], ..streaming(&["ds"]) };
+    let source = config.data_sources[0].config.as_mut().expect("a source");
+    source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
+    world.enable_with(consumer, &config, true);
+    let mut ids = 0..;
+    let mut commit = |world: &mut World| {
+        let id = ids.next().expect("endless");
+        world.commit(&mut producer, 1, 1, id, &[&packet(&format!("{id:01000}"))]);
+    };
+    let mut waits = 0;
+    for _ in 0..100 {
+        if world.service.must_wait() {
+            waits += 1;
+            world.finish_slow_work();
+        }
+        assert!(!world.service.must_wait());
+        commit(&mut world);
+    }
+    assert!(waits > 5, "{waits}");
+    world.writes_are_slow = false;
+    world.finish_slow_work();
+    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.finish_slow_work();
+    let numbers: Vec<usize> = texts(&world).iter().map(|text| text.parse().expect("a number")).collect();
+    assert!(numbers.iter().copied().eq(0..100), "{numbers:?}");
 }
 
 #[test]

@@ -79,6 +79,9 @@ pub struct Options {
     /// Time that writers may still wait for this service, as an earlier connection to it
     /// [left](Arbiter::stall_budget) it.
     pub stall_budget: Duration,
+    /// The thread of the connection also runs the service. It never waits for a chunk, because
+    /// nothing frees one meanwhile.
+    pub serves_itself: bool,
 }
 
 impl Default for Options {
@@ -91,6 +94,7 @@ impl Default for Options {
             emulation: false,
             self_scraping: false,
             stall_budget: MAX_STALL_BUDGET,
+            serves_itself: false,
         }
     }
 }

@@ -30,6 +30,9 @@ const STALL_BUDGET_PER_CONNECTION: Duration = Duration::from_millis(1000);
 impl Arbiter {
     #[cold]
     pub(super) fn stall(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
+        if self.options.serves_itself && self.notify.send_on_connection_thread() {
+            return None;
+        }
         self.state().stall_budget.begin();
         let found = self.wait_for_chunk(header);
         self.state().stall_budget.end();

@@ -262,3 +262,15 @@ fn dropping_in_a_large_region_finds_a_free_page_anywhere() {
     }
     assert!(!writer.is_dropping(), "64 of 512 pages for each packet");
 }
+
+#[test]
+fn a_thread_that_runs_the_service_never_waits_for_it() {
+    let mut options = Options::default();
+    options.serves_itself = true;
+    let rig = Rig::with_options(8192, options);
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+    full(&rig, &mut writer);
+    rig.recorder.on_connection_thread.store(true, Ordering::Relaxed);
+    test_packet(&mut writer, 1, "lost");
+    assert_eq!((rig.recorder.stalls.lock().unwrap().len(), writer.drop_count()), (0, 1));
+}

@@ -118,8 +118,8 @@ impl LiveSession for SessionConnection {
         self.consumer.command(command);
     }
 
-    fn close(self: Box<Self>, in_process: &mut InProcess) {
-        if let (Some(AnyTransport::InProcess(link)), Some(service)) = (&self.link, in_process.as_mut()) {
+    fn close(mut self: Box<Self>, in_process: &mut InProcess) {
+        if let (Some(AnyTransport::InProcess(link)), Some(service)) = (&mut self.link, in_process.as_mut()) {
             link.disconnect(&mut **service);
         }
     }

@@ -76,8 +76,10 @@ impl LocalService {
             system: SystemFacts::default(),
             seed,
         };
+        let mut service = Service::new(config);
+        service.keep_unwritten();
         Self {
-            service: Service::new(config),
+            service,
             outputs: Outputs::new(),
             next_client: 1,
             regions: Map::new(),
@@ -240,6 +242,10 @@ impl InProcessService for LocalService {
         let is_known = parsed.map(|input| self.handle(input)).is_some();
         self.attached = None;
         is_known
+    }
+
+    fn must_wait(&self) -> bool {
+        self.service.must_wait()
     }
 
     fn next_reply(&mut self, client: u64) -> Option<Delivery> {

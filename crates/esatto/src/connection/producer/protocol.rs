@@ -14,7 +14,7 @@ use esatto_schema::{
     RegisterTraceWriterRequest, UnregisterDataSourceRequest, UnregisterTraceWriterRequest,
     initialize_connection_request, producer_port::Method,
 };
-use esatto_shm::{Arbiter, FlushCallback, Outgoing};
+use esatto_shm::{Arbiter, CommitRequest, FlushCallback, Outgoing};
 
 use super::memory::{ChunkMemory, Offer, Transport};
 use crate::connection::transport::{Call, Reply, SharedMemory};
@@ -25,6 +25,10 @@ use crate::os::process_info::Pid;
 /// If a service ends the stream of commands, the producer asks for another one. If this many end in
 /// a row without a command, the connection is renewed.
 const MAX_EMPTY_STREAMS: u32 = 8;
+
+/// Chunks of a commit in this process: a small part of every buffer, because the service cannot let
+/// half a commit wait.
+const PART_BYTES: usize = 64 * 1024;
 
 /// The identity of a producer for the service, and its way of sending data.
 #[derive(Clone, Debug, Default)]
@@ -105,6 +109,8 @@ pub(crate) struct Endpoint {
     pub(crate) memory_refused: bool,
     emulated: bool,
     patches_directly: bool,
+    /// See [`serve_itself`](Self::serve_itself).
+    serves_itself: bool,
     /// Streams of commands in a row that ended without one.
     empty_streams: u32,
     transport: Option<Transport>,
@@ -124,11 +130,18 @@ impl Endpoint {
             memory_refused: false,
             emulated: false,
             patches_directly: false,
+            serves_itself: false,
             empty_streams: 0,
             transport: None,
             patience: esatto_shm::Options::default().stall_budget,
             pid: Pid::default(),
         }
+    }
+
+    /// Notes that the service runs on this thread. It may let the next commit wait, so commits are
+    /// small.
+    pub(crate) fn serve_itself(&mut self) {
+        self.serves_itself = true;
     }
 
     /// Returns the calls to make, in this order.
@@ -331,8 +344,8 @@ impl Endpoint {
             self.pid.set(pid);
         }
         self.emulated = response.use_shmem_emulation().unwrap_or(false);
-        self.patches_directly =
-            self.identity.direct_patching && response.direct_smb_patching_supported().unwrap_or(false);
+        self.patches_directly = (self.identity.direct_patching || self.serves_itself)
+            && response.direct_smb_patching_supported().unwrap_or(false);
         if self.transport.is_some() && !adopted {
             self.memory_refused = true;
             self.failure = Some("the service does not take the shared memory that it was offered".into());
@@ -382,6 +395,7 @@ impl Endpoint {
         options.batch_parts = wakeups::PARTS;
         options.direct_patching = self.patches_directly;
         options.stall_budget = self.patience;
+        options.serves_itself = self.serves_itself;
         self.transport = Some(memory.share(options, self.waker.clone())?);
         Ok(())
     }
@@ -389,15 +403,21 @@ impl Endpoint {
     /// Commits everything that is complete: makes the calls that the arbiter wants.
     pub(crate) fn commit(&mut self) {
         let Some(arbiter) = self.arbiter().cloned() else { return };
+        let chunks = match self.serves_itself {
+            true => (PART_BYTES / arbiter.page_size().bytes()).max(1),
+            false => usize::MAX,
+        };
         let mut buffer = HeapBuffer::new();
         while let Some(outgoing) = arbiter.poll_outgoing() {
             match outgoing {
                 Outgoing::Commit(request) => {
                     wakeups::note_commit();
-                    buffer.clear();
-                    request.write_to(&mut buffer.message());
-                    let tag = (!request.callbacks.is_empty()).then_some(Tag::Commit(request.callbacks));
-                    self.push(Method::CommitData, buffer.to_vec(), tag);
+                    for part in parts(request, chunks) {
+                        buffer.clear();
+                        part.write_to(&mut buffer.message());
+                        let tag = (!part.callbacks.is_empty()).then_some(Tag::Commit(part.callbacks));
+                        self.push(Method::CommitData, buffer.to_vec(), tag);
+                    }
                 }
                 Outgoing::RegisterWriter { writer_id, target_buffer } => {
                     let request = RegisterTraceWriterRequest {
@@ -426,6 +446,24 @@ impl Endpoint {
     fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
         self.calls.push(Call { method: method.name(), args, tag, fd: None });
     }
+}
+
+/// Divides a request into those of so many chunks. The last one has the rest of the request.
+///
+/// The patches come first. With direct patching they are for chunks that were sent before, and
+/// until they arrive, the service can read nothing of what follows those chunks.
+fn parts(mut request: CommitRequest, chunks: usize) -> impl Iterator<Item = CommitRequest> {
+    if request.moves.len() <= chunks {
+        return vec![request].into_iter();
+    }
+    let first = CommitRequest { patches: mem::take(&mut request.patches), ..Default::default() };
+    let mut moves = mem::take(&mut request.moves).into_iter();
+    let mut parts = vec![first];
+    while moves.len() > chunks {
+        parts.push(CommitRequest { moves: moves.by_ref().take(chunks).collect(), ..Default::default() });
+    }
+    parts.push(CommitRequest { moves: moves.collect(), ..request });
+    parts.into_iter()
 }
 
 /// Makes a request whose only field, number 1, is a descriptor.

@@ -180,6 +180,7 @@ impl ReconnectingProducer {
                 let service = in_process.get_or_insert_with(start);
                 self.link = Some(AnyTransport::InProcess(InProcessTransport::connect(&mut **service, Port::Producer)));
                 self.ready = true;
+                self.producer.endpoint.serve_itself();
                 self.producer.connected();
             }
         }
@@ -234,12 +235,8 @@ impl ReconnectingProducer {
                     TransportEvent::Reply(tag, reply) => producer.reply(tag, reply),
                 });
                 producer.pump(false, now);
-                for call in producer.take_calls() {
-                    busy = true;
-                    if let Some(tag) = link.invoke(service, call) {
-                        producer.endpoint.rejected(tag);
-                    }
-                }
+                let calls = producer.take_calls();
+                busy |= link.send(service, calls, |tag| producer.endpoint.rejected(tag));
                 Ok(busy)
             }
         }
@@ -251,7 +248,7 @@ impl ReconnectingProducer {
     }
 
     fn hang_up(&mut self, in_process: &mut InProcess) -> bool {
-        if let (Some(AnyTransport::InProcess(link)), Some(service)) = (&self.link, in_process.as_mut()) {
+        if let (Some(AnyTransport::InProcess(link)), Some(service)) = (&mut self.link, in_process.as_mut()) {
             link.disconnect(&mut **service);
         }
         self.link = None;

@@ -1,8 +1,10 @@
 //! A connection to the service in this process, by function calls.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use esatto_map::Map;
+use esatto_schema::producer_port;
 
 use super::rpc::{Call, Reply, SharedMemory, TransportEvent};
 use crate::os::OwnedFd;
@@ -16,6 +18,10 @@ pub(crate) trait InProcessService: core::fmt::Debug + Send {
     /// Makes a call. Returns false if the service does not have the method.
     fn invoke(&mut self, client: u64, request: u64, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>)
     -> bool;
+
+    /// Returns whether commits have to wait until a file has taken data. The control thread is
+    /// woken when it has.
+    fn must_wait(&self) -> bool;
 
     /// Returns the next reply to a client.
     fn next_reply(&mut self, client: u64) -> Option<Delivery>;
@@ -59,15 +65,43 @@ pub(crate) struct InProcessTransport<T> {
     port: Port,
     next_request: u64,
     pending: Map<u64, T>,
+    /// Calls that are not made yet, because a commit has to wait.
+    waiting: VecDeque<Call<T>>,
 }
 
 impl<T> InProcessTransport<T> {
     pub(crate) fn connect(service: &mut dyn InProcessService, port: Port) -> Self {
-        Self { client: service.connect(port), port, next_request: 1, pending: Map::new() }
+        Self { client: service.connect(port), port, next_request: 1, pending: Map::new(), waiting: VecDeque::new() }
     }
 
-    pub(crate) fn disconnect(&self, service: &mut dyn InProcessService) {
+    pub(crate) fn disconnect(&mut self, service: &mut dyn InProcessService) {
+        while let Some(call) = self.waiting.pop_front() {
+            self.invoke(service, call);
+        }
         service.disconnect(self.client, self.port);
+    }
+
+    /// Makes calls of a producer in their order, as soon as the service takes them. Passes the tags
+    /// of those that it does not have to `rejected`. Returns whether it has made any.
+    pub(crate) fn send(
+        &mut self,
+        service: &mut dyn InProcessService,
+        calls: Vec<Call<T>>,
+        mut rejected: impl FnMut(T),
+    ) -> bool {
+        self.waiting.extend(calls);
+        let mut any = false;
+        while let Some(call) = self.waiting.pop_front() {
+            if call.method == producer_port::Method::CommitData.name() && service.must_wait() {
+                self.waiting.push_front(call);
+                break;
+            }
+            any = true;
+            if let Some(tag) = self.invoke(service, call) {
+                rejected(tag);
+            }
+        }
+        any
     }
 
     /// Makes a call. Returns the tag if the service does not have the method.

@@ -35,6 +35,7 @@ mod counters;
 mod counting;
 mod discard;
 mod fragments;
+mod kept;
 mod malicious;
 mod marks;
 mod order;
