@@ -177,6 +177,13 @@ macro_rules! error {
                 Self::new(Reason::UnknownOrdinal(ordinal), at)
             }
 
+            /// Makes the error of strict bits without members for these bits.
+            #[cold]
+            #[must_use]
+            pub fn unknown_bits(bits: u64, at: usize) -> Self {
+                Self::new(Reason::UnknownBits(bits), at)
+            }
+
             /// Returns the reason.
             #[must_use]
             pub fn reason(&self) -> Reason {
@@ -215,13 +222,6 @@ impl DecodeError {
     #[must_use]
     pub fn unknown_enum(value: impl Into<i128>, at: usize) -> Self {
         Self::new(Reason::UnknownEnum(value.into()), at)
-    }
-
-    /// Makes the error of strict bits without members for these bits.
-    #[cold]
-    #[must_use]
-    pub fn unknown_bits(bits: u64, at: usize) -> Self {
-        Self::new(Reason::UnknownBits(bits), at)
     }
 }
 

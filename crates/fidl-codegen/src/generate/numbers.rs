@@ -58,7 +58,7 @@ pub(super) fn strict_enum(_: &Context<'_>, p: &mut Printer, declaration: &Declar
         format!("let value = <{number} as {WIRE}::Wire>::decode(decoder, at)?;"),
         format!("Self::from_primitive(value).ok_or_else(|| {ROOT}::DecodeError::unknown_enum(value, at))"),
     ];
-    wire(p, &name, number, numbers.type_, &decode);
+    wire(p, &name, numbers.type_, ("value.into_primitive()", None), &decode);
 }
 
 pub(super) fn flexible_enum(_: &Context<'_>, p: &mut Printer, declaration: &Declaration, numbers: &Numbers) {
@@ -99,7 +99,7 @@ pub(super) fn flexible_enum(_: &Context<'_>, p: &mut Printer, declaration: &Decl
         });
     });
     let decode = [format!("<{number} as {WIRE}::Wire>::decode(decoder, at).map(Self)")];
-    wire(p, &name, number, numbers.type_, &decode);
+    wire(p, &name, numbers.type_, ("value.0", None), &decode);
 }
 
 pub(super) fn bits(_: &Context<'_>, p: &mut Printer, declaration: &Declaration, numbers: &Numbers) {
@@ -154,17 +154,20 @@ pub(super) fn bits(_: &Context<'_>, p: &mut Printer, declaration: &Declaration, 
         p.line("])?;");
         p.line("formatter.write_str(\")\")");
     });
-    let decode: Vec<String> = if numbers.is_strict {
-        vec![
+    let (check, decode): (_, Vec<String>) = if numbers.is_strict {
+        let error = format!("{ROOT}::EncodeError::unknown_bits(u64::from(value.0), at)");
+        let check = format!("if value.has_unknown() {{ return Err({error}); }}");
+        let decode = vec![
             format!("let bits = Self(<{number} as {WIRE}::Wire>::decode(decoder, at)?);"),
             format!(
                 "if bits.has_unknown() {{ Err({ROOT}::DecodeError::unknown_bits(u64::from(bits.0), at)) }} else {{ Ok(bits) }}"
             ),
-        ]
+        ];
+        (Some(check), decode)
     } else {
-        vec![format!("<{number} as {WIRE}::Wire>::decode(decoder, at).map(Self)")]
+        (None, vec![format!("<{number} as {WIRE}::Wire>::decode(decoder, at).map(Self)")])
     };
-    wire(p, &name, number, numbers.type_, &decode);
+    wire(p, &name, numbers.type_, ("value.0", check), &decode);
 }
 
 fn constants(p: &mut Printer, numbers: &Numbers) {
@@ -184,9 +187,9 @@ fn debug(p: &mut Printer, name: &str, body: impl FnOnce(&mut Printer)) {
     });
 }
 
-fn wire(p: &mut Printer, name: &str, number: &str, primitive: Primitive, decode: &[String]) {
-    let into =
-        if decode.len() == 1 || decode[0].starts_with("let bits") { "value.0" } else { "value.into_primitive()" };
+/// Writes the encoding. `value` has the number, and may come after a check.
+fn wire(p: &mut Printer, name: &str, primitive: Primitive, value: (&str, Option<String>), decode: &[String]) {
+    let (number, (value, check)) = (primitive.rust(), value);
     p.gap();
     p.block(format!("impl {WIRE}::Wire for {name}"), |p| {
         p.line("type Value = Self;");
@@ -194,7 +197,10 @@ fn wire(p: &mut Printer, name: &str, number: &str, primitive: Primitive, decode:
         p.line(format!("const ALIGN: usize = {};", primitive.size()));
         p.gap();
         super::messages::encode_head(p, |p| {
-            p.line(format!("encoder.put(at, {number}::to_le_bytes({into}));"));
+            if let Some(check) = &check {
+                p.line(check);
+            }
+            p.line(format!("encoder.put(at, {number}::to_le_bytes({value}));"));
             p.line("Ok(())");
         });
         p.gap();

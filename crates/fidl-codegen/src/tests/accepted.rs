@@ -1,6 +1,7 @@
 //! Files that are accepted, and their model.
 
 use super::{find, libraries, offsets, size};
+use crate::Config;
 use crate::compile::compile;
 use crate::model::{DeclarationKind, MethodKind, Name, Openness, Primitive, Response, Side, Type, Value};
 
@@ -251,4 +252,13 @@ fn recursive_types_end_at_a_box() {
     let libraries =
         libraries("library test; type Tree = struct { left box<Tree>; right box<Tree>; more vector<Tree>; };");
     assert_eq!(size(&libraries, "test/Tree"), (32, 8));
+}
+
+#[test]
+fn texts_need_no_files() {
+    let config = Config::new().text("a.fidl", "library a; using b; type A = struct { b b.B; };");
+    let code = config.clone().text("b.fidl", "library b; type B = struct {};").library("a").generate().unwrap();
+    assert!(code.contains("pub struct A") && !code.contains("pub struct B"));
+    let error = config.text("b.fidl", "library b; type B = struct {").generate().unwrap_err().to_string();
+    assert!(error.starts_with("b.fidl:1:29: "), "{error}");
 }

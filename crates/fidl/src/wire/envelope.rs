@@ -112,7 +112,7 @@ impl Decoder<'_> {
             if !counts.is_inline {
                 // An object out of line has at least 8 bytes.
                 if counts.bytes % 8 != 0 || counts.bytes == 0 {
-                    let actual = u64::from(counts.bytes).next_multiple_of(8);
+                    let actual = u64::from(counts.bytes).next_multiple_of(8).max(8);
                     return Err(DecodeError::new(Reason::EnvelopeBytes { counted: counts.bytes, actual }, at));
                 }
                 let length = usize::try_from(counts.bytes).map_err(|_| DecodeError::new(Reason::TooFewBytes, at))?;
