@@ -39,6 +39,8 @@ targets! {
     buffer
     codegen_plugin
     consumer_frames
+    fidl_decode
+    fidl_schema
     filter_bytecode
     filter_message
     filter_strings
