@@ -114,6 +114,8 @@ pub mod caller;
 #[cfg(feature = "channel")]
 pub mod channel;
 pub mod client;
+#[cfg(any(feature = "channel", feature = "server"))]
+mod clock;
 pub mod connection;
 mod error;
 pub mod foreign_fd;
@@ -136,6 +138,9 @@ mod scratch;
 pub mod server;
 #[cfg(any(feature = "host", feature = "rpc"))]
 pub mod service;
+#[cfg(feature = "simulated")]
+#[doc(hidden)]
+pub mod simulated;
 #[cfg(feature = "rpc")]
 mod status;
 pub mod sys;

@@ -36,6 +36,7 @@ pub use self::stream_call::StreamCall;
 use crate::address::{Address, Family};
 use crate::call_error::CallError;
 use crate::caller::{Caller, NewCall};
+use crate::clock;
 use crate::connection::WriteQueue;
 use crate::error::Error;
 use crate::foreign_fd::ForeignFd;
@@ -237,7 +238,7 @@ impl Shared {
         if call.fd.is_some() && self.stream.family() != Family::Unix {
             return Err(CallError::DescriptorsUnsupported(method.full_name));
         }
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = timeout.map(|timeout| now.checked_add(timeout));
         let call = NewCall { deadline: deadline.flatten(), window: self.limits.window, ..call };
         let mut state = self.lock();

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use std::task::Waker;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::events::Done;
 use super::events::{Arrived, Next};
@@ -12,6 +12,7 @@ use super::thread_waker::{parked, polling};
 use super::{Shared, State};
 use crate::call_error::CallError;
 use crate::caller::CallerEvent;
+use crate::clock;
 use crate::error::Error;
 use crate::foreign_fd::ForeignFd;
 use crate::frame::FrameDecoder;
@@ -210,7 +211,7 @@ impl Shared {
         let wants_write = !state.out.is_empty();
         let deadline = state.caller.next_deadline();
         drop(state);
-        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         let socket = PollFd::new(self.stream.as_fd(), wants_write);
         let (is_readable, is_writable) = match &wake {
             Some((fd, _)) => {
@@ -292,7 +293,7 @@ impl Shared {
                 Ok(None) => break,
                 Err(error) => return self.end(error, done),
             };
-            let now = *now.get_or_insert_with(Instant::now);
+            let now = *now.get_or_insert_with(clock::now);
             let mut state = self.lock();
             if state.end.is_some() {
                 return;
@@ -342,7 +343,7 @@ impl Shared {
     fn expire(&self, state: &mut State, done: &mut Done) {
         if state.caller.next_deadline().is_some() {
             let State { caller, out, .. } = &mut *state;
-            caller.expire(Instant::now(), out);
+            caller.expire(clock::now(), out);
             state.settle(done);
         }
     }

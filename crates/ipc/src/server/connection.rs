@@ -16,6 +16,7 @@ use super::open_call::OpenCall;
 use super::shared::{Shared, State};
 use super::tasks::Tasks;
 use crate::callee::CalleeEvent;
+use crate::clock;
 use crate::error::Error;
 use crate::frame::FrameDecoder;
 use crate::frame::rpc::Features;
@@ -111,7 +112,7 @@ impl<D: Dispatch> ServerConnection<D> {
                 continue;
             }
             let interest = self.interest();
-            let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(clock::now()));
             let mut fds = [PollFd::new(wake.as_fd(), false), PollFd::new(self.shared.stream.as_fd(), interest.write)];
             let waiting = if interest.read || interest.write { &mut fds[..] } else { &mut fds[..1] };
             // A signal ends the wait early, which does no harm.
@@ -251,7 +252,7 @@ impl Receiving {
         let mut state = shared.lock();
         if state.callee.next_deadline().is_some() {
             let State { callee, out, .. } = &mut *state;
-            callee.expire(Instant::now(), out);
+            callee.expire(clock::now(), out);
         }
         state.pumping = None;
         let mut wakers = shared.flush(&mut state);
@@ -343,7 +344,7 @@ impl Receiving {
                 Ok(None) => break,
                 Err(error) => return shared.end(&mut shared.lock(), error),
             };
-            let now = *now.get_or_insert_with(Instant::now);
+            let now = *now.get_or_insert_with(clock::now);
             let mut state = shared.lock();
             if state.end.is_some() {
                 return;

@@ -19,6 +19,8 @@ use super::vsock;
 use crate::address::{Address, Family};
 use crate::error::Error;
 use crate::foreign_fd::{Admission, Disposal, ForeignFd};
+#[cfg(feature = "simulated")]
+use crate::simulated::Link;
 
 /// Largest number of descriptors in one message that a connection accepts: the first is kept, the
 /// second closed (wire-protocol.md §6).
@@ -52,11 +54,14 @@ pub struct Received {
 /// Connected stream socket; non-blocking and close-on-exec.
 #[derive(Debug)]
 pub struct Stream {
-    /// `None` only in `drop`.
+    /// `None` only in `drop`, and if it is simulated.
     fd: Option<OwnedFd>,
     family: Family,
     /// Closes descriptors of the peer, and this socket. Without it, they are closed here.
     disposal: Option<Arc<dyn Disposal>>,
+    /// In place of `fd`.
+    #[cfg(feature = "simulated")]
+    link: Option<Box<dyn Link>>,
 }
 
 impl Stream {
@@ -112,11 +117,26 @@ impl Stream {
     }
 
     pub(super) fn new(fd: OwnedFd, family: Family) -> Self {
-        Self { fd: Some(fd), family, disposal: None }
+        Self {
+            fd: Some(fd),
+            family,
+            disposal: None,
+            #[cfg(feature = "simulated")]
+            link: None,
+        }
+    }
+
+    /// Makes a stream of one end of a made-up connection. It has no descriptor: whatever waits for
+    /// one panics.
+    #[cfg(feature = "simulated")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn simulated(link: Box<dyn Link>) -> Self {
+        Self { fd: None, family: Family::Unix, disposal: None, link: Some(link) }
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_ref().expect("it is taken once, by value").as_fd()
+        self.fd.as_ref().expect("it is a socket, and taken once, by value").as_fd()
     }
 
     /// Sets the disposal that closes descriptors of the peer, and this socket when it is dropped.
@@ -143,6 +163,10 @@ impl Stream {
     pub fn send(&self, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<usize, Error> {
         if bytes.is_empty() {
             return Ok(0);
+        }
+        #[cfg(feature = "simulated")]
+        if let Some(link) = &self.link {
+            return link.send(bytes, fd);
         }
         if fd.is_some() && self.family != Family::Unix {
             return Err(Error::DescriptorsUnsupported);
@@ -180,6 +204,11 @@ impl Stream {
     /// Else the error of the system call. A reset is reported as the end of the stream. `Ok(None)`
     /// means that nothing has arrived, or a descriptor that must wait.
     pub fn recv(&self, buf: &mut [u8]) -> Result<Option<Received>, Error> {
+        #[cfg(feature = "simulated")]
+        if let Some(link) = &self.link {
+            let received = |(len, fd): (_, Option<_>)| Received { len, fd: fd.map(ForeignFd::from) };
+            return Ok(link.recv(buf).map(received));
+        }
         let admission = self.disposal.as_ref().map_or(Admission::Granted, |disposal| disposal.admission());
         let len = match admission {
             Admission::Granted => buf.len(),
@@ -247,6 +276,10 @@ impl Stream {
 
     /// Returns the credentials of the peer of a unix socket; `None` for other kinds.
     pub fn peer_credentials(&self) -> Option<Credentials> {
+        #[cfg(feature = "simulated")]
+        if self.link.is_some() {
+            return None;
+        }
         (self.family == Family::Unix).then(|| peer_credentials(self.fd())).flatten()
     }
 
@@ -294,6 +327,10 @@ impl Stream {
 
     /// Closes both directions. The peer sees the end of the stream, and both sides are woken up.
     pub fn shutdown(&self) {
+        #[cfg(feature = "simulated")]
+        if let Some(link) = &self.link {
+            return link.shutdown();
+        }
         // The only failure is that the connection is gone already.
         let _ = net::shutdown(self.fd(), net::Shutdown::Both);
     }
