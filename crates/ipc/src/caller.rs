@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::call_error::CallError;
 use crate::connection::WriteQueue;
@@ -474,8 +474,9 @@ impl Pending {
             return Err(CallError::NoSuchMethod(method));
         }
         let timeout = self.deadline.filter(|_| features.has(Features::DEADLINE)).map(|deadline| {
-            let left = deadline.saturating_duration_since(now).max(Duration::from_micros(1));
-            u64::try_from(left.as_micros()).unwrap_or(u64::MAX)
+            // Rounded up: the service must not be out of time before this side.
+            let left = deadline.saturating_duration_since(now).as_nanos().div_ceil(1000);
+            u64::try_from(left).unwrap_or(u64::MAX).max(1)
         });
         self.window.is_known = self.method.kind == Kind::ServerStream && features.has(Features::CREDIT);
         let call = InvokeMethod {
