@@ -98,6 +98,8 @@ struct State {
     driver: Option<Waker>,
     /// The driver could not read because a thread did.
     driver_missed: bool,
+    /// The driver knows that bytes wait until the socket takes them.
+    is_driver_writing: bool,
     /// Counters of the reader.
     unexpected_fds: u64,
     malformed: u64,
@@ -137,6 +139,7 @@ impl Channel {
             poller: None,
             driver: None,
             driver_missed: false,
+            is_driver_writing: false,
             unexpected_fds: 0,
             malformed: 0,
             end: None,
@@ -273,15 +276,29 @@ impl Shared {
         if state.end.is_some() {
             return;
         }
-        if let Err(error) = state.out.write_to(&self.stream) {
+        if let Err(error) = self.write(state, done) {
             state.end(error, done);
             self.stream.shutdown();
-        } else if !state.out.is_empty() {
-            state.wake_drivers(done);
+        }
+    }
+
+    /// Writes what the socket takes now. After an error the connection must end.
+    fn write(&self, state: &mut State, done: &mut Done) -> Result<(), Error> {
+        state.out.write_to(&self.stream)?;
+        if state.out.is_empty() {
+            state.is_driver_writing = false;
+        } else {
+            done.wakers.extend(state.poller.take());
+            // Only once, because the driver also writes here, and would wake itself until the
+            // socket takes more.
+            if !std::mem::replace(&mut state.is_driver_writing, true) {
+                done.wakers.extend(state.driver.clone());
+            }
         }
         if !state.waiting_for_room.is_empty() && state.has_room(&self.limits) {
             done.wakers.append(&mut state.waiting_for_room);
         }
+        Ok(())
     }
 
     /// Ends the connection. All calls fail.

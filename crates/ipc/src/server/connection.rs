@@ -255,7 +255,10 @@ impl Receiving {
             callee.expire(clock::now(), out);
         }
         state.pumping = None;
+        // This is the driver.
+        state.is_driver_writing = true;
         let mut wakers = shared.flush(&mut state);
+        state.is_driver_writing = state.out.queued() > 0;
         let is_paused = state.is_paused(&shared.limits);
         if self.is_at_end && !self.decoder.has_frame() {
             shared.end(&mut state, Error::Disconnected);
@@ -263,7 +266,11 @@ impl Receiving {
             shared.end(&mut state, Error::FrameTooSlow);
         }
         self.count(&state);
-        wakers.append(&mut state.callee.take_wakers());
+        if state.end.is_some() {
+            wakers.append(&mut state.take_wakers());
+        } else {
+            wakers.append(&mut state.callee.take_wakers());
+        }
         let ended: Vec<_> = std::iter::from_fn(|| state.callee.next_ended()).collect();
         let end = state.end.clone();
         let has_more = !state.ready.is_empty() || !is_paused && (self.has_unread || self.decoder.has_frame());
@@ -288,7 +295,7 @@ impl Receiving {
             self.partial = None;
             return false;
         }
-        let (at, now) = (self.decoder.consumed(), Instant::now());
+        let (at, now) = (self.decoder.consumed(), clock::now());
         match &self.partial {
             Some(partial) if partial.at == at => partial.deadline.is_some_and(|deadline| deadline <= now),
             _ => {
@@ -435,7 +442,7 @@ impl<D> Drop for ServerConnection<D> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         self.shared.end(&mut state, Error::Disconnected);
-        let wakers = state.callee.take_wakers();
+        let wakers = state.take_wakers();
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }

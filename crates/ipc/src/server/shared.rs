@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) ready: Vec<u64>,
     /// Event loop, thread or task that drives the connection.
     pub(super) driver: Option<Waker>,
+    /// The driver knows that bytes wait until the socket takes them.
+    pub(super) is_driver_writing: bool,
     /// Streams that wait until the client reads.
     pub(super) waiting_for_room: Vec<Waker>,
     pub(super) end: Option<Arc<Error>>,
@@ -47,6 +49,7 @@ impl Shared {
             pumping: None,
             ready: Vec::new(),
             driver: None,
+            is_driver_writing: false,
             waiting_for_room: Vec::new(),
             end: None,
         };
@@ -74,10 +77,10 @@ impl Shared {
 
     /// Writes what the socket takes now. Returns those who must look at the connection again.
     pub(super) fn flush(&self, state: &mut State) -> Vec<Waker> {
-        let mut wakers = Vec::new();
         if state.end.is_some() {
-            return wakers;
+            return state.take_wakers();
         }
+        let mut wakers = Vec::new();
         let written = state.out.write_to(&self.stream);
         let (queued, limit) = (state.out.queued(), self.limits.max_queued);
         if let Err(error) = written {
@@ -85,7 +88,10 @@ impl Shared {
         } else if queued > limit {
             self.end(state, Error::PeerNotReading { queued, limit });
         }
-        if queued > 0 || state.end.is_some() {
+        // Only once, because the driver also writes here, and would wake itself until the socket
+        // takes more.
+        let is_new = queued > 0 && !std::mem::replace(&mut state.is_driver_writing, true);
+        if is_new || state.end.is_some() {
             wakers.extend(state.driver.clone());
         }
         wakers.append(&mut state.callee.take_wakers());
@@ -115,6 +121,13 @@ impl State {
     /// Returns true if the client must take replies before it gets more.
     pub(super) fn is_paused(&self, limits: &ServerLimits) -> bool {
         self.out.queued() >= limits.pause_at || self.out.queued_fds() >= limits.max_fds.max(1)
+    }
+
+    /// Takes the wakers of all who wait, because the connection has ended.
+    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
+        let mut wakers = self.callee.take_wakers();
+        wakers.append(&mut self.waiting_for_room);
+        wakers
     }
 
     /// Wakes a task when a stream may have room, or has ended.
