@@ -45,8 +45,9 @@ impl Shared {
             let super::State { caller, out, .. } = &mut *state;
             let before = out.is_empty();
             caller.taken(id, arrived.len, arrived.is_marked, out);
-            if before && !out.is_empty() {
-                self.flush(&mut state, &mut done);
+            // The program has the reply, so the connection must not end before it has taken it.
+            if before && !out.is_empty() && self.write(&mut state, &mut done).is_err() {
+                state.wake_drivers(&mut done);
             }
         }
         drop(state);

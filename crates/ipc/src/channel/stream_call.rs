@@ -183,8 +183,10 @@ impl<'c, M: Rpc> StreamCall<'c, M> {
     fn take(&mut self, next: Next) -> Result<Option<M::Reply>, CallError> {
         match next {
             Next::Reply(arrived) => {
-                self.fd = arrived.fd;
                 let reply = decode::<M>(&arrived.body);
+                self.fd = arrived.fd;
+                // The reply is taken before the call ends.
+                drop((arrived.body, arrived.traced));
                 if reply.is_err() {
                     self.cancel();
                 }
