@@ -4,6 +4,7 @@ mod bad_neighbours;
 mod calls_end_to_end;
 mod clients_of_all_styles;
 mod descriptors_of_calls;
+mod drivers_rest;
 mod every_transport;
 mod hooks_see_calls_in_order;
 mod hostile_clients;
