@@ -1,12 +1,16 @@
 //! The file of a recording: no other process that records itself writes it at the same time.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+
+use esatto_schema::TraceReader;
 
 use crate::diagnostics;
 use crate::error::Error;
-use crate::os::{file_lock, fork::OwnedByParent};
+use crate::os::file_lock;
+use crate::os::fork::{OwnedByParent, StaticMutex};
+use crate::track_uuid;
 
 /// A file that this process writes alone.
 ///
@@ -30,14 +34,16 @@ enum Existing {
 }
 
 impl OwnFile {
-    /// Creates or empties the file. If another process is writing it, creates a file whose name
-    /// ends in the number of this process, and in a further number if there is one already:
-    /// processes of several containers have equal numbers.
+    /// Creates or empties the file. If another process is writing it, or if the program that this
+    /// process was before an `exec` has written it, creates a file whose name ends in the number of
+    /// this process, and in a further number if there is one already: processes of several
+    /// containers have equal numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
-        if let Some(created) = Self::try_create(wanted.to_owned(), Existing::Empty)? {
-            return Ok(created);
-        }
-        let what = format!("another process is writing {}", wanted.display());
+        let what = match Self::try_create(wanted.to_owned(), Existing::Empty)? {
+            Ok(created) => return Ok(created),
+            Err(Kept::IsWritten) => format!("another process is writing {}", wanted.display()),
+            Err(Kept::IsEarlier) => format!("{} has what this process recorded before its exec", wanted.display()),
+        };
         let process = std::process::id();
         for number in 1..=MAX_OWN_NAMES {
             let mut own = wanted.as_os_str().to_owned();
@@ -45,7 +51,7 @@ impl OwnFile {
                 1 => format!(".{process}"),
                 _ => format!(".{process}.{number}"),
             });
-            if let Some(created) = Self::try_create(own.into(), Existing::Keep)? {
+            if let Ok(created) = Self::try_create(own.into(), Existing::Keep)? {
                 diagnostics::say_once(format!("{what}: this one writes {}", created.0.path.display()));
                 return Ok(created);
             }
@@ -54,8 +60,8 @@ impl OwnFile {
         Err(Error::state(&format!("{what}, and there are {names}: remove them")))
     }
 
-    /// Returns `None` if another process is writing the file, or if it exists and must be kept.
-    fn try_create(path: PathBuf, existing: Existing) -> Result<Option<(Self, File)>, Error> {
+    /// Returns why the file must be kept, if it must.
+    fn try_create(path: PathBuf, existing: Existing) -> Result<Result<(Self, File), Kept>, Error> {
         let failed = |error| Error::create_file(&path, error);
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
@@ -63,7 +69,7 @@ impl OwnFile {
         let lock = match existing {
             Existing::Empty => open()?,
             Existing::Keep => match options.clone().create_new(true).open(&path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Err(Kept::IsEarlier)),
                 opened => opened.map_err(failed)?,
             },
         };
@@ -71,12 +77,54 @@ impl OwnFile {
         if is_file {
             // Without locks in this file system, processes do not notice each other.
             if file_lock::lock(&lock).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
-                return Ok(None);
+                return Ok(Err(Kept::IsWritten));
+            }
+            if existing == Existing::Empty && !is_of_this_program(&path) && has_events_of_this_process(&lock) {
+                return Ok(Err(Kept::IsEarlier));
             }
             lock.set_len(0).map_err(failed)?;
         }
         let file = if is_file { open()? } else { lock.try_clone().map_err(failed)? };
         let _of_this_process = OwnedByParent::of(&lock);
-        Ok(Some((Self { path, _of_this_process, _lock: lock }, file)))
+        note(&path);
+        Ok(Ok((Self { path, _of_this_process, _lock: lock }, file)))
     }
+}
+
+/// Reason why a file is not emptied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// Another process is writing it.
+    IsWritten,
+    /// It is from an earlier program of this process, or from another process with this number.
+    IsEarlier,
+}
+
+/// Bytes at the begin of a trace that contain the first event, and before it the process.
+const BEGIN_BYTES: u64 = 1 << 20;
+
+/// The files that this program has written. An `exec` forgets them.
+static WRITTEN: StaticMutex<Vec<PathBuf>> = StaticMutex::new(Vec::new());
+
+fn note(path: &Path) {
+    let mut written = WRITTEN.lock();
+    if !written.iter().any(|known| known == path) {
+        written.push(path.to_owned());
+    }
+}
+
+fn is_of_this_program(path: &Path) -> bool {
+    WRITTEN.lock().iter().any(|known| known == path)
+}
+
+/// Returns whether a file begins with events of this process. Its track id comes from its number
+/// and its start time, which an `exec` does not change.
+fn has_events_of_this_process(file: &File) -> bool {
+    let mut begin = Vec::new();
+    if file.take(BEGIN_BYTES).read_to_end(&mut begin).is_err() {
+        return false;
+    }
+    let process = track_uuid::process_uuid();
+    let mut tracks = TraceReader::new(&begin).packet().filter_map(|packet| packet.track_descriptor()?.uuid());
+    tracks.any(|track| track == process)
 }

@@ -52,7 +52,7 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 ///
 /// | variable | |
 /// | --- | --- |
-/// | `ESATTO_TRACE` | another file, or none: `off`. `%p` becomes the process id |
+/// | `ESATTO_TRACE` | another file, or none: `off`, `0` or empty. `%p` becomes the process id |
 /// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, or, with `-` in front, to leave out: `net,db.*,-db.rows`. Default: all but those tagged `slow` or `debug`. `tag:slow` also records those with this tag; tags may end in `*` |
 /// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; default 65536 |
 ///
@@ -71,7 +71,8 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 ///
 /// If another process is writing the file, this one writes `FILE.PID`, with its own number, and
 /// says so in a [notice](crate::Builder::notices). So a program and the programs that it starts can
-/// have the same `ESATTO_TRACE`. A forked child records nothing, until it calls this function
+/// have the same `ESATTO_TRACE`. The same holds for a program that runs in the same process after
+/// an `exec`. A forked child records nothing, until it calls this function
 /// again. If this process already writes the file, its recordings become one, which ends with the
 /// last guard.
 ///

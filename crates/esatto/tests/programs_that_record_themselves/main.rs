@@ -335,6 +335,21 @@ fn act(role: &str) {
             esatto::instant!(APP, "one");
             assert!(files.iter().all(|file| file.path() == Some(Path::new("t"))), "{files:?}");
         }
+        "execs" => {
+            let file = esatto::trace_from_env().expect("starts");
+            esatto::instant!(APP, "before the exec");
+            if std::env::var_os("TEST_DROPS").is_some() {
+                file.finish().expect("complete");
+            } else {
+                // The service writes meanwhile.
+                thread::sleep(Duration::from_millis(600));
+                core::mem::forget(file);
+            }
+            let mut command = std::process::Command::new(std::env::current_exe().expect("this file"));
+            let next = std::env::var("TEST_NEXT").expect("it is set");
+            command.args(std::env::args_os().skip(1)).env(ROLE, next).env("TEST_NEXT", "builder");
+            panic!("{}", std::os::unix::process::CommandExt::exec(&mut command));
+        }
         "floods" => floods::flood(),
         "floods-without-waiting" => floods::flood_without_waiting(),
         "shuts-down-and-begins-again" => {

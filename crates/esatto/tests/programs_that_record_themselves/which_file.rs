@@ -116,3 +116,24 @@ fn a_recording_that_a_shutdown_has_ended_is_not_shared() {
     assert_eq!(folder.files(), ["t"]);
     assert_eq!(names(&folder.path("t")), ["after"]);
 }
+
+#[test]
+fn an_exec_keeps_what_the_process_has_recorded() {
+    for drops in [false, true] {
+        let folder = Folder::new(if drops { "exec-after-end" } else { "exec" });
+        let env = [("TEST_NEXT", "execs"), ("TEST_DROPS", "")];
+        // A file of an earlier process is replaced.
+        folder.run("everything", &[]);
+        let program = folder.start("execs", if drops { &env } else { &env[..1] });
+        let own = format!("t.{}", program.pid());
+        let (status, said) = program.end();
+        assert!(status.success(), "{said}");
+        let line =
+            |file: &str| format!("esatto: t has what this process recorded before its exec: this one writes {file}\n");
+        assert_eq!(said, format!("{}{}", line(&own), line(&format!("{own}.2"))));
+        assert_eq!(folder.files(), ["t".to_owned(), own.clone(), format!("{own}.2")]);
+        for (file, name) in [("t", "before the exec"), (&own, "before the exec"), (&format!("{own}.2"), "one")] {
+            assert_eq!(names(&folder.path(file)), [name], "{file}");
+        }
+    }
+}
