@@ -30,12 +30,33 @@ fn unmatched_patterns_are_explained() {
     assert!(record(Backend::InProcess, config().categories(["ent"])).is_empty(), "once");
     let expected = format!("{what} `memory` or `gpu*`; known are: net, disk.slow");
     assert_eq!(record(Backend::Any, config().categories(["memory", "gpu*"])), [expected]);
+    let other = |missing| format!("a session inside this process: no category matches {missing}");
+    for (config, expected) in [
+        (config().categories(["net", "nte"]), other("`nte`; did you mean `net`? Known are: net, disk.slow")),
+        (
+            config().categories(["disk.slwo"]).tags(["slow"]),
+            other("`disk.slwo`; did you mean `disk.slow`? Known are: net, disk.slow"),
+        ),
+        (
+            config().tags(["slo"]),
+            "a session inside this process: no category has the tag `slo`; known: slow".to_owned(),
+        ),
+        (
+            config().edit(|config| {
+                let source = config.data_sources[0].config.as_mut().expect("a source");
+                let events = source.track_event_config.as_mut().expect("track events");
+                events.enabled_categories = vec!["net".into(), "gpu".into()];
+            }),
+            other("`gpu`; known are: net, disk.slow"),
+        ),
+    ] {
+        assert_eq!(record(Backend::InProcess, config), [expected]);
+    }
     for config in [
         config(),
-        config().categories(["ent", "net"]),
-        config().categories(["disk*"]),
-        config().categories(["made.*"]),
-        config().categories(["ent"]).tags(["slow"]),
+        config().categories(["disk*", "other*"]),
+        config().categories(["made.*", "made.late"]),
+        config().categories(["net"]).tags(["slow", "debug", "other*"]),
         config().without_categories(["ent"]),
     ] {
         let text = format!("{config:?}");

@@ -44,8 +44,37 @@ impl Names {
     }
 }
 
+/// Returns which of these patterns are names that no category of this process has, in words.
+pub(crate) fn missing<'a>(patterns: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
+    let (known, all) = (Names::all(), registry::all());
+    let is_missing = |pattern: &&[u8]| {
+        !pattern.is_empty() && !pattern.contains(&b'*') && !all.iter().any(|category| covers(pattern, category.name()))
+    };
+    let missing: Vec<&[u8]> = patterns.into_iter().filter(is_missing).collect();
+    if missing.is_empty() || known.is_empty() {
+        return None;
+    }
+    Some(format!("no category matches {}{}", quoted(missing.iter().copied()), known.remedy(missing)))
+}
+
+/// Lists patterns.
+pub(crate) fn quoted<'a>(patterns: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let quoted = patterns.into_iter().map(|pattern| format!("`{}`", String::from_utf8_lossy(pattern)));
+    quoted.collect::<Vec<_>>().join(" or ")
+}
+
+/// Returns the text that no category has the tag, if none has it. `slow` and `debug` may be asked
+/// for in case there are such categories.
+pub(crate) fn missing_tag(tag: &str) -> Option<String> {
+    if ["slow", "debug"].contains(&tag) || tag.contains('*') {
+        return None;
+    }
+    let known = tags_without(tag).filter(|known| !known.is_empty())?;
+    Some(format!("no category has the tag `{tag}`; known: {}", known.join(", ")))
+}
+
 /// Returns the tags of all categories, if no category has the tag.
-pub(crate) fn tags_without(tag: &str) -> Option<Vec<&'static str>> {
+fn tags_without(tag: &str) -> Option<Vec<&'static str>> {
     let mut tags: Vec<_> = registry::all().iter().flat_map(|category| category.tags()).copied().collect();
     tags.sort_unstable();
     tags.dedup();

@@ -7,15 +7,17 @@ use crate::category::{known, registry};
 use crate::{connection, diagnostics, sequence};
 
 /// Reports the reason if this process has recorded no event. Call it before the recording ends.
-/// `variable` is the environment variable that chooses the categories.
-pub(super) fn explain(path: &Path, variable: &str) {
+/// `variable` is the environment variable that chooses the categories. Returns true if the reason
+/// is its value.
+pub(super) fn explain(path: &Path, variable: &str) -> bool {
     // After a shutdown all categories are off, whatever the variable says.
     if sequence::has_any_begun() || connection::handle().is_none() {
-        return;
+        return false;
     }
     let known = known::Names::all();
     let is_any_on = registry::all().iter().any(|category| category.instances() != 0);
-    let reason = if is_any_on || known.is_empty() {
+    let is_of_value = !is_any_on && !known.is_empty();
+    let reason = if !is_of_value {
         "no trace point ran while the file was written; keep the recording until the end of `main` with \
          `let _trace = …`, not `let _ = …`; if the events come from `tracing` or `log`, look at their filters \
          (`RUST_LOG`)"
@@ -29,4 +31,5 @@ pub(super) fn explain(path: &Path, variable: &str) {
         format!("{variable}{quoted} leaves out all categories{remedy}")
     };
     diagnostics::say_once(format!("{} has no event: {reason}", path.display()));
+    is_of_value
 }

@@ -262,15 +262,14 @@ fn notice_incomplete(path: &Path, error: &Error) {
     diagnostics::say_once(format!("{} is incomplete: {error}", path.display()));
 }
 
-/// Reports the tags in the variable that no category has. `slow` and `debug` may be asked for in
-/// case there are such categories.
-fn explain_tags() {
+/// Reports the names and tags in the variable that no category has.
+fn explain_patterns() {
     let value = env::var(CATEGORIES_VARIABLE).unwrap_or_default();
-    let tags = value.split(',').filter_map(|pattern| pattern.trim().strip_prefix(TAG));
-    for tag in tags.filter(|tag| !["slow", "debug", "*"].contains(tag)) {
-        let Some(known) = known::tags_without(tag).filter(|known| !known.is_empty()) else { continue };
-        let known = known.join(", ");
-        diagnostics::say_once(format!("{CATEGORIES_VARIABLE}: no category has the tag `{tag}`; known: {known}"));
+    let patterns = || value.split(',').map(str::trim);
+    let names = patterns().filter(|pattern| !pattern.starts_with('-') && !pattern.starts_with(TAG));
+    let tags = patterns().filter_map(|pattern| pattern.strip_prefix(TAG));
+    for line in known::missing(names.map(str::as_bytes)).into_iter().chain(tags.filter_map(known::missing_tag)) {
+        diagnostics::say_once(format!("{CATEGORIES_VARIABLE}: {line}"));
     }
 }
 
@@ -292,9 +291,10 @@ fn stop(running: Running) -> Result<(), Error> {
         core::mem::forget(running);
         return Ok(());
     }
-    empty_file::explain(&running.file.path, CATEGORIES_VARIABLE);
+    if !empty_file::explain(&running.file.path, CATEGORIES_VARIABLE) {
+        explain_patterns();
+    }
     record::flush_all();
-    explain_tags();
     running.session.stop_explained().wait_timeout(PATIENCE)?;
     file_losses::explain(&running.file.path, &running.session);
     Ok(())

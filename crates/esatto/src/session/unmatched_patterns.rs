@@ -1,4 +1,4 @@
-//! Tells the user if a session inside this process has named only categories that do not exist.
+//! Tells the user if a session inside this process has named categories that do not exist.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::category::selection::{self, covers};
 use crate::category::{Category, known, registry};
 use crate::diagnostics;
 
-/// The configurations of a session's track events, if all of them name categories.
+/// The configurations of a session's track events.
 #[derive(Debug, Default)]
 pub(super) struct Patterns(Mutex<Vec<TrackEventConfig>>);
 
@@ -19,15 +19,13 @@ impl Patterns {
         let sources = config.data_sources.iter().filter_map(|source| source.config.as_ref());
         let track_events =
             sources.filter(|config| config.name.as_ref().is_some_and(|name| name.as_bytes() == b"track_event"));
-        let configs: Option<Vec<_>> =
-            track_events.map(|config| config.track_event_config.as_deref().cloned()).collect();
-        let configs = configs.filter(|configs| configs.iter().all(|config| !config.enabled_categories.is_empty()));
+        let configs = track_events.map(|config| config.track_event_config.as_deref().cloned().unwrap_or_default());
         if let Ok(mut kept) = self.0.try_lock() {
-            *kept = configs.unwrap_or_default();
+            *kept = configs.collect();
         }
     }
 
-    /// Reports, once, if no category of this process matches one of the patterns. Call it when the
+    /// Reports, once, which names and tags no category of this process has. Call it when the
     /// session stops: until then, categories register when they are first used.
     pub(super) fn explain(&self) {
         // A forked child may find it locked.
@@ -38,11 +36,16 @@ impl Patterns {
             configs.iter().any(|config| selection::enables(config, category))
                 || patterns().any(|pattern| covers(pattern, category.name()))
         };
-        if configs.is_empty() || known.is_empty() || registry::all().iter().any(is_meant) {
-            return;
+        let names_all = !configs.is_empty() && configs.iter().all(|config| !config.enabled_categories.is_empty());
+        if names_all && !known.is_empty() && !registry::all().iter().any(is_meant) {
+            let what = "a session inside this process has recorded no track event: no category matches";
+            let named = known::quoted(patterns());
+            return diagnostics::say_once(format!("{what} {named}{}", known.remedy(patterns())));
         }
-        let named: Vec<_> = patterns().map(|pattern| format!("`{}`", String::from_utf8_lossy(pattern))).collect();
-        let what = "a session inside this process has recorded no track event: no category matches";
-        diagnostics::say_once(format!("{what} {}{}", named.join(" or "), known.remedy(patterns())));
+        let tags = configs.iter().flat_map(|config| &config.enabled_tags);
+        let missing_tags = tags.filter_map(|tag| known::missing_tag(&String::from_utf8_lossy(tag.as_bytes())));
+        for line in known::missing(patterns()).into_iter().chain(missing_tags) {
+            diagnostics::say_once(format!("a session inside this process: {line}"));
+        }
     }
 }

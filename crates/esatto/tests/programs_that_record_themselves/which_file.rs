@@ -91,12 +91,15 @@ fn a_file_that_cannot_be_created_is_explained() {
 }
 
 #[test]
-fn tags_that_no_category_has_are_reported() {
+fn names_and_tags_that_no_category_has_are_reported() {
     let folder = Folder::new("no-tag");
     let said = |patterns| folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", patterns)]);
     let expected = "esatto: ESATTO_TRACE_CATEGORIES: no category has the tag `slwo`; known: debug, slow\n";
     assert_eq!(said("app,tag:slwo"), expected);
-    for patterns in ["app,tag:slow", "app,tag:debug", "app,tag:sl*", "app,tag:*"] {
+    let expected = "esatto: ESATTO_TRACE_CATEGORIES: no category matches `debuging`; \
+                    did you mean `debugging`? Known are: app, app.slow, debugging\n";
+    assert_eq!(said("app,debuging"), expected);
+    for patterns in ["app,other*,-nothing", "app,tag:slow", "app,tag:debug", "app,tag:sl*", "app,tag:*"] {
         assert_eq!(said(patterns), "", "{patterns}");
     }
 }
