@@ -34,8 +34,9 @@ pub type BufferStats = BTreeMap<String, u64>;
 pub struct TraceStats {
     /// Counts of each buffer, in the order of the config.
     pub buffers: Vec<BufferStats>,
-    /// Malformed chunks, and chunks for a buffer that they must not write to. The service counts
-    /// those of all sessions since it started.
+    /// Chunks for a buffer that does not exist, or that they must not write to. They are of no
+    /// session, for example left over from the one before. The service counts them since it
+    /// started.
     pub chunks_discarded: u64,
     /// Patches for chunks that no longer exist. The service counts those of all sessions since it
     /// started.

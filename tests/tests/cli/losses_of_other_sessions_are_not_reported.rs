@@ -1,9 +1,10 @@
 //! The service counts discarded chunks and patches since it started, for all sessions. `record` and
-//! `info` report only those of their own session.
+//! `info` report only the patches, and only those of their own session.
 
 use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer, packet};
 use esatto_tests::wire::{self, Proto};
-use esatto_tests::{Harness, Implementation, Recording, Signal, esatto_bin, wait_until};
+use esatto_tests::workload::{CONFIG as EVENTS, Workload};
+use esatto_tests::{Harness, Implementation, Peer, Recording, Signal, Skip, esatto_bin, wait_until};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -81,5 +82,33 @@ fn by_record_and_info() {
 #[test]
 fn but_those_of_this_session_are() {
     let (log, _) = record(lose);
-    assert!(log.contains(&format!("2 {WARNING}")), "{log}");
+    // The chunk was for no buffer of this session.
+    assert!(log.contains(&format!("1 {WARNING}")), "{log}");
 }
+
+/// Records a long-running program on Perfetto's SDK twice. It returns the last chunks of the first
+/// recording during the second one.
+fn chunks_of_the_recording_before(service: Implementation) -> Result<(), Skip> {
+    Peer::Producer.require()?;
+    let harness = Harness::new();
+    let _service = harness.service(service);
+    let _program =
+        harness.application(Implementation::Theirs, Workload { threads: 2, rounds: 100_000, pause_us: 1000 });
+    harness.wait_for_data_source("track_event");
+    harness.write("my.cfg", format!("{EVENTS}duration_ms: 700\n"));
+    let record = |name: &str| {
+        let mut command = harness.command(esatto_bin());
+        let mut record = harness.start(name, command.args(["record", "-c", "my.cfg", "-o", name]));
+        record.wait_ok();
+        let info = info(&harness.path(name));
+        let number = info["stats"]["chunks_discarded"].as_u64().expect("a number");
+        let losses = info["losses"].as_array().expect("a list").len();
+        (number, losses, record.log())
+    };
+    assert_eq!(record("first").0, 0);
+    let (number, losses, log) = record("second");
+    assert!(number > 0, "both services count them");
+    assert!(losses == 0 && log.contains("Wrote") && !log.contains(WARNING), "{log}");
+    Ok(())
+}
+esatto_tests::for_each_service!(chunks_of_the_recording_before);

@@ -69,12 +69,15 @@ impl Reading {
 impl TraceStats {
     /// Returns the chunks, patches and packets that were lost after the programs had written them.
     ///
-    /// The service counts some of them since it started, for all sessions. Of these counts, this
+    /// The service counts discarded patches since it started, for all sessions. Of this count, this
     /// returns the growth since `earlier`, which are statistics of the same session. `config` is
     /// the encoded `TraceConfig`.
     pub fn losses_since(&self, earlier: &Self, config: &[u8], reading: Reading) -> Vec<Loss> {
         let mut losses = Vec::new();
         let discards = |buffer: BufferConfigReader<'_>| buffer.fill_policy() == Some(FillPolicy::DISCARD);
+    ///
+    /// Chunks that the service discarded were for no buffer of this session. They are no loss: at
+    /// the start of a session, programs on Perfetto's SDK return the chunks of the one before.
         let discarding: Vec<bool> = TraceConfigReader::new(config).buffers().map(discards).collect();
         for (index, buffer) in self.buffers.iter().enumerate() {
             let counts = BUFFER_COUNTS.map(|what| (what, buffer.get(what).copied().unwrap_or(0)));
@@ -87,7 +90,6 @@ impl TraceStats {
             }
         }
         for (what, number) in [
-            ("chunks_discarded", self.chunks_discarded.saturating_sub(earlier.chunks_discarded)),
             ("patches_discarded", self.patches_discarded.saturating_sub(earlier.patches_discarded)),
             ("invalid_packets", self.invalid_packets),
         ] {
@@ -199,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_growth_of_a_count_of_the_whole_service_is_a_loss() {
+    fn only_the_growth_of_discarded_patches_is_a_loss() {
         let stats = |chunks_discarded, patches_discarded| TraceStats {
             chunks_discarded,
             patches_discarded,
             ..TraceStats::default()
         };
-        let losses = stats(7, 5).losses_since(&stats(7, 3), &[], Reading::Continuous);
+        let losses = stats(9, 5).losses_since(&stats(7, 3), &[], Reading::Continuous);
         let shown: Vec<_> = losses.iter().map(|loss| (loss.what.as_str(), loss.number)).collect();
         assert_eq!(shown, [("patches_discarded", 2)]);
     }
