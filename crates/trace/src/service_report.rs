@@ -23,6 +23,8 @@ pub(crate) const GAPS_BETWEEN_PACKETS: &str = "gaps_between_packets";
 pub(crate) const READ_COMPLETED: &str = "read_tracing_buffers_completed";
 /// The event that names programs that did not stop in time.
 pub(crate) const SLOW_STOPPING: &str = "slow_stopping_data_sources";
+/// The event that names a machine whose relay disconnected.
+pub(crate) const RELAY_DISCONNECTED: &str = "relay_disconnected";
 
 /// Counts of the service for one buffer, by their names in the schema. See `docs/spec/service.md`
 /// §17.
@@ -257,7 +259,7 @@ impl Meta {
 fn event_name(id: u32) -> String {
     match id {
         REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
-        RELAY_DISCONNECTED_FIELD => "relay_disconnected".to_owned(),
+        RELAY_DISCONNECTED_FIELD => RELAY_DISCONNECTED.to_owned(),
         SHARED_MACHINE_ID_FIELD => "shared_machine_id".to_owned(),
         SLOW_STOPPING_DATA_SOURCES_FIELD => SLOW_STOPPING.to_owned(),
         id => field_names::name(field_names::service_event(), id),

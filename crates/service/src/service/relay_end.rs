@@ -21,6 +21,7 @@ impl Service {
                     "{}: a relay of {machine} disconnected; the last events of its programs may be missing",
                     session.label()
                 ));
+                session.members.relay_ends += 1;
                 session.record(Event::RelayDisconnected(relay.machine_id), false, cx.now);
             }
         }

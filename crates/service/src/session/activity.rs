@@ -152,6 +152,7 @@ impl Session {
             (recorded.invalid_packets, "invalid packets"),
             (recorded.clone_losses, "contents of buffers lost with failed clones"),
             (self.flushes.failed, "flushes not acknowledged"),
+            (self.members.relay_ends, "connections to other machines"),
         ];
         let mut losses: Vec<String> =
             losses.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();

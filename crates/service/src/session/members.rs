@@ -120,6 +120,8 @@ pub(crate) struct Members {
     /// Other machines whose programs were asked for data, also those that have disconnected. At
     /// most `MAX_MACHINES`.
     pub(crate) machines: Set<u32>,
+    /// How often a relay of one of them disconnected while the session recorded.
+    pub(crate) relay_ends: u64,
     /// Instances of all members.
     pub(crate) pool: Pool,
 }

@@ -1,13 +1,16 @@
 //! Counts of lost data: what is a loss, and what is normal.
 
+use std::collections::BTreeMap;
+
 use esatto_schema::TraceConfigReader;
 use esatto_schema::trace_config::BufferConfigReader;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 
 use super::Summary;
+use super::machine_column::MachineColumn;
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
-use crate::service_report::{GAPS_BETWEEN_PACKETS, SLOW_STOPPING, TraceStats};
+use crate::service_report::{GAPS_BETWEEN_PACKETS, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats};
 
 /// Counts of a buffer that are losses, by their names in the schema.
 const BUFFER_COUNTS: [&str; 6] =
@@ -32,7 +35,7 @@ pub(super) const STOP_FAILED: &str = "stop_failed";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The place of the loss: `buffer 0`, `sequence 3`, `service`, `kernel`.
+    /// The place of the loss: `buffer 0`, `sequence 3`, `machine guest1`, `service`, `kernel`.
     pub place: String,
     /// Name of the count in the schema.
     pub what: String,
@@ -72,12 +75,12 @@ impl TraceStats {
     /// The service counts discarded patches since it started, for all sessions. Of this count, this
     /// returns the growth since `earlier`, which are statistics of the same session. `config` is
     /// the encoded `TraceConfig`.
-    pub fn losses_since(&self, earlier: &Self, config: &[u8], reading: Reading) -> Vec<Loss> {
-        let mut losses = Vec::new();
-        let discards = |buffer: BufferConfigReader<'_>| buffer.fill_policy() == Some(FillPolicy::DISCARD);
     ///
     /// Chunks that the service discarded were for no buffer of this session. They are no loss: at
     /// the start of a session, programs on Perfetto's SDK return the chunks of the one before.
+    pub fn losses_since(&self, earlier: &Self, config: &[u8], reading: Reading) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        let discards = |buffer: BufferConfigReader<'_>| buffer.fill_policy() == Some(FillPolicy::DISCARD);
         let discarding: Vec<bool> = TraceConfigReader::new(config).buffers().map(discards).collect();
         for (index, buffer) in self.buffers.iter().enumerate() {
             let counts = BUFFER_COUNTS.map(|what| (what, buffer.get(what).copied().unwrap_or(0)));
@@ -125,6 +128,14 @@ impl Summary {
         }
         let late_stops = self.service_events.iter().filter(|event| event.name == SLOW_STOPPING).count();
         add("service", STOP_FAILED, late_stops as u64, false);
+        let mut relay_ends: BTreeMap<u32, u64> = BTreeMap::new();
+        for event in self.service_events.iter().filter(|event| event.name == RELAY_DISCONNECTED) {
+            *relay_ends.entry(event.machine_id.unwrap_or_default()).or_default() += 1;
+        }
+        let machines = MachineColumn::new(self);
+        for (machine, number) in relay_ends {
+            add(&format!("machine {}", machines.label(machine)), RELAY_DISCONNECTED, number, false);
+        }
         for sequence in &self.sequences {
             for (cause, &number) in &sequence.loss_causes {
                 let place = format!("sequence {}", sequence.id);

@@ -10,7 +10,7 @@ use super::{SequenceSummary, Summary, ThreadSummary};
 use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 use crate::machines::HOST;
-use crate::service_report::{READ_COMPLETED, SLOW_STOPPING, ServiceEvent};
+use crate::service_report::{READ_COMPLETED, RELAY_DISCONNECTED, SLOW_STOPPING, ServiceEvent};
 
 /// Advice for programs whose first events are missing.
 const HOW_TO_RECORD_THE_START: &str = "
@@ -400,6 +400,7 @@ impl Summary {
                 _ if loss.expected => "normal for a ring buffer".to_owned(),
                 FLUSHES_FAILED | FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
                 STOP_FAILED => self.silent_in(SLOW_STOPPING),
+                RELAY_DISCONNECTED => "the last events of its programs may be missing".to_owned(),
                 _ => String::new(),
             };
             table.row(|| [loss.place.clone(), loss.what.clone(), loss.number.to_string(), remark()]);
