@@ -11,11 +11,11 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Instant;
 
 use esatto_protozero::ProtoString;
+use esatto_schema::TraceConfig;
 use esatto_schema::observable_events::{DataSourceInstanceState, DataSourceInstanceStateChange};
-use esatto_schema::trace_config::DataSource;
 use esatto_trace::escape::Line;
 
-use crate::empty_recording::{fits, name_of};
+use crate::producer_filter::ProducerFilter;
 use crate::service_state::{Program, Programs, sorted, text};
 
 /// Wait after which the user wants to know the reason.
@@ -38,10 +38,8 @@ pub(crate) struct Patience {
 #[derive(Debug)]
 pub(crate) struct AwaitedPrograms {
     patience: Patience,
-    /// Entries of the config that say by themselves which programs they want.
-    wanted: Vec<DataSource>,
-    /// All entries of the config are such.
-    wants_are_clear: bool,
+    /// The data sources of the config.
+    wanted: Vec<ProducerFilter>,
     /// By the names of program and data source.
     instances: BTreeMap<(String, String), Instances>,
     /// The service was asked to report the states.
@@ -76,15 +74,10 @@ enum Said {
 }
 
 impl AwaitedPrograms {
-    pub(crate) fn new(patience: Patience, sources: &[DataSource]) -> Self {
-        let is_clear = |source: &&DataSource| {
-            source.producer_name_regex_filter.is_empty() && source.machine_name_filter.is_empty()
-        };
-        let wanted: Vec<DataSource> = sources.iter().filter(is_clear).cloned().collect();
+    pub(crate) fn new(patience: Patience, config: &TraceConfig) -> Self {
         Self {
             patience,
-            wants_are_clear: wanted.len() == sources.len(),
-            wanted,
+            wanted: config.data_sources.iter().map(|source| ProducerFilter::of(source, config)).collect(),
             instances: BTreeMap::new(),
             is_told: false,
             has_list: false,
@@ -129,13 +122,12 @@ impl AwaitedPrograms {
         }
         self.has_list = true;
         let wanted = core::mem::take(&mut self.wanted);
-        for program in programs.connected().filter(|program| program.machine.is_empty()) {
+        for program in programs.connected() {
             for entry in &wanted {
-                let name = name_of(entry);
-                if !fits(entry, program) || program.source(&name).is_none() {
+                if !entry.accepts(program) || program.source(&entry.source).is_none() {
                     continue;
                 }
-                let Some(instances) = self.of(program.name.clone(), name) else { continue };
+                let Some(instances) = self.of(program.name.clone(), entry.source.clone()) else { continue };
                 // Each report was of one of them.
                 match instances.reported.checked_sub(1) {
                     Some(rest) => instances.reported = rest,
@@ -178,7 +170,7 @@ impl AwaitedPrograms {
         let names: BTreeSet<&str> = awaited.map(|((name, _), _)| name.as_str()).collect();
         // If there is a single program, it is this one. If there are several, those that have
         // answered to the stop are no longer among them after a moment.
-        let is_all = self.has_list && self.wants_are_clear || programs.programs.len() == 1;
+        let is_all = self.has_list || programs.programs.len() == 1;
         let is_single = names.len() == 1 && is_all;
         if !names.is_empty() && (is_single || stop.is_some_and(|stop| now >= stop + NOTICEABLE)) {
             self.said = Said::Names;
@@ -251,7 +243,7 @@ mod tests {
     }
 
     fn awaited() -> AwaitedPrograms {
-        AwaitedPrograms::new(PATIENCE, &track_events(false).data_sources)
+        AwaitedPrograms::new(PATIENCE, &track_events(false))
     }
 
     #[test]

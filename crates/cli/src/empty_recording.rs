@@ -6,6 +6,7 @@ use esatto_schema::trace_config::DataSource;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{TraceConfig, TrackEventConfig};
 
+use crate::producer_filter::{HOST, ProducerFilter, names_host};
 use crate::service_state::{Category, Program, Programs, sorted};
 use crate::suggestion::closest;
 
@@ -72,6 +73,18 @@ impl EmptyRecording<'_> {
         reasons
     }
 
+    /// Returns which names of machines in the config no known program has, beside names that some
+    /// program has.
+    pub(crate) fn unknown_machines(&self) -> Option<String> {
+        if !self.programs.is_known || self.programs.omitted > 0 {
+            return None;
+        }
+        let filters = self.config.data_sources.iter().map(|source| ProducerFilter::of(source, self.config));
+        let mut unknown: Vec<String> = filters.filter_map(|filter| self.unknown_machines_of(&filter)).collect();
+        unknown.dedup();
+        (!unknown.is_empty()).then(|| unknown.join("; "))
+    }
+
     /// Returns what the user can mend while the recording runs: programs are connected, but do not
     /// offer what the config names. Others may still connect.
     pub(crate) fn early_warning(&self) -> Option<String> {
@@ -79,7 +92,10 @@ impl EmptyRecording<'_> {
         if !is_complete || self.programs.source_names().is_empty() {
             return None;
         }
-        let reasons = self.unmatched_sources();
+        let mut reasons = self.unmatched_sources();
+        if reasons.is_empty() {
+            reasons.extend(self.unknown_machines());
+        }
         (!reasons.is_empty()).then(|| format!("So far, {}.", reasons.join("; ").trim_end_matches('.')))
     }
 
@@ -91,7 +107,8 @@ impl EmptyRecording<'_> {
         let of_events = |source: &&DataSource| name_of(source) == TRACK_EVENT;
         let mut unknown: Vec<String> = Vec::new();
         for source in self.config.data_sources.iter().filter(of_events) {
-            let programs = self.programs.programs.iter().filter(|program| fits(source, program));
+            let filter = ProducerFilter::of(source, self.config);
+            let programs = self.programs.programs.iter().filter(|program| filter.accepts(program));
             let names = sorted(categories(programs).map(|category| category.name.as_str()));
             unknown.extend(unknown_categories(&event_config(source), names));
         }
@@ -125,17 +142,70 @@ impl EmptyRecording<'_> {
             };
             return Some(format!("no program offers the data source {name:?}{hint} Known are: {}", Names(known)));
         }
-        let wanted: Vec<&Program> = offering.iter().copied().filter(|program| fits(source, program)).collect();
+        let filter = ProducerFilter::of(source, self.config);
+        let here: Vec<&Program> =
+            offering.iter().copied().filter(|program| filter.accepts_machine(&program.machine)).collect();
+        if here.is_empty() {
+            return Some(self.reason_of_machines(&filter, &offering));
+        }
+        let wanted: Vec<&Program> = here.iter().copied().filter(|program| filter.accepts_name(&program.name)).collect();
         if wanted.is_empty() {
-            let names = Names(sorted(offering.iter().map(|program| program.name.as_str())));
+            let field = match (filter.names.is_empty(), filter.patterns.is_empty()) {
+                (false, true) => "producer_name_filter",
+                (true, _) => "producer_name_regex_filter",
+                (false, false) => "producer_name_filter and producer_name_regex_filter",
+            };
+            let verb = if field.contains(" and ") { "match" } else { "matches" };
+            let names = sorted(here.iter().map(|program| program.name.as_str()));
+            let hint = filter.names.iter().find_map(|name| closest_program(name, &names));
+            let hint = hint.map_or_else(|| ".".to_owned(), |close| format!("; did you mean {close:?}?"));
             return Some(format!(
-                "producer_name_filter of the data source {name:?} names no connected program. Known are: {names}"
+                "{field} of the data source {name:?} {verb} no connected program{hint} Known are: {}",
+                Names(names)
             ));
         }
         if name != TRACK_EVENT {
             return None;
         }
         self.reason_of_categories(&event_config(source), &categories(wanted.into_iter()).collect::<Vec<_>>())
+    }
+
+    /// Returns why a data source wants no program of the machines on which programs offer it.
+    fn reason_of_machines(&self, filter: &ProducerFilter, offering: &[&Program]) -> String {
+        let machines = sorted(offering.iter().map(|program| machine_of(program)));
+        if filter.machines.is_empty() {
+            let first = machines.first().copied().unwrap_or_default();
+            let place = if self.is_default { "in a config" } else { "in the config" };
+            return format!(
+                "the connected programs are on other machines ({}); set `trace_all_machines: true` or \
+                 `machine_name_filter: {first:?}` {place}",
+                Names(machines)
+            );
+        }
+        self.unknown_machines_of(filter).unwrap_or_else(|| {
+            format!(
+                "machine_name_filter wants the data source {:?} of {}, but only programs of other machines offer it: {}",
+                filter.source,
+                Names(filter.machines.iter().map(String::as_str).collect()),
+                Names(machines)
+            )
+        })
+    }
+
+    fn unknown_machines_of(&self, filter: &ProducerFilter) -> Option<String> {
+        let mut known = sorted(self.programs.programs.iter().map(machine_of).chain([HOST]));
+        let is_known = |name: &&String| names_host(name) || known.binary_search(&name.as_str()).is_ok();
+        let unknown: Vec<&String> = filter.machines.iter().filter(|name| !is_known(name)).collect();
+        let described: Vec<String> = unknown.iter().map(|name| or_close(name, &known)).collect();
+        // The service's own machine comes first.
+        known.sort_unstable_by_key(|name| *name != HOST);
+        (!unknown.is_empty()).then(|| {
+            format!(
+                "machine_name_filter names no connected machine: {}. Known are: {}",
+                described.join(", "),
+                Names(known)
+            )
+        })
     }
 
     fn reason_of_categories(&self, config: &TrackEventConfig, known: &[&Category]) -> Option<String> {
@@ -186,26 +256,38 @@ fn unknown_categories(config: &TrackEventConfig, names: Vec<&str>) -> Option<Str
     // Programs also have categories that they make while they run, and do not announce.
     let unknown: Vec<String> = patterns
         .filter(|pattern| !names.iter().any(|name| matches(pattern, name)))
-        .map(|pattern| match closest(pattern.trim_end_matches('*'), names.iter().copied()) {
-            Some(close) => format!("{pattern:?} (did you mean {close:?}?)"),
-            None => format!("{pattern:?}"),
-        })
+        .map(|pattern| or_close(&pattern, &names))
         .collect();
     let is_told = !unknown.is_empty() && !names.is_empty();
     is_told.then(|| format!("no category matches {}. Known are: {}", unknown.join(", "), Names(names)))
 }
 
-pub(crate) fn name_of(source: &DataSource) -> String {
+fn name_of(source: &DataSource) -> String {
     let name = source.config.as_ref().and_then(|config| config.name.as_ref());
     name.map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned())
 }
 
-/// Returns whether the filter of a data source accepts a program. Regular expressions count as
-/// accepting, because the service has its own.
-pub(crate) fn fits(source: &DataSource, program: &Program) -> bool {
-    source.producer_name_filter.is_empty()
-        || !source.producer_name_regex_filter.is_empty()
-        || source.producer_name_filter.iter().any(|name| name.as_bytes() == program.name.as_bytes())
+/// Returns the name of a program's machine in a `machine_name_filter`.
+fn machine_of(program: &Program) -> &str {
+    if program.machine.is_empty() { HOST } else { &program.machine }
+}
+
+/// Returns the name of a program that is most like a mistyped one. Most programs have the path of
+/// their file as their name.
+fn closest_program<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
+    let file_name = |name: &'a str| name.rsplit('/').next().unwrap_or(name);
+    closest(typed, known.iter().copied()).or_else(|| {
+        let close = closest(typed, known.iter().copied().map(file_name))?;
+        known.iter().copied().find(|name| file_name(name) == close)
+    })
+}
+
+/// Returns a mistyped name, with the known one that was probably meant.
+fn or_close(typed: &str, known: &[&str]) -> String {
+    match closest(typed.trim_end_matches('*'), known.iter().copied()) {
+        Some(close) => format!("{typed:?} (did you mean {close:?}?)"),
+        None => format!("{typed:?}"),
+    }
 }
 
 /// Returns whether a pattern of categories matches a name.

@@ -20,6 +20,7 @@ mod empty_recording;
 mod failure;
 mod file_kind;
 mod private_service;
+mod producer_filter;
 mod program_names;
 mod progress;
 mod recording_session;

@@ -60,6 +60,11 @@ impl Progress {
         }
     }
 
+    /// Returns the time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// Returns the time for which the recording may go on; `None` if it has no limit.
     pub(crate) fn rest(&self) -> Option<Duration> {
         Some(self.limit?.saturating_sub(self.started.elapsed()))

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use esatto_ipc::blocking_client::Reply;
 use esatto_protozero::Fields;
-use esatto_schema::tracing_service_state::DataSourceReader;
+use esatto_schema::tracing_service_state::{DataSourceReader, ProducerReader};
 use esatto_schema::{QueryServiceStateResponseReader, TracingServiceStateReader};
 
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub(crate) struct Program {
     pub(crate) pid: i32,
     pub(crate) uid: i32,
     pub(crate) sdk: String,
-    /// Name of its machine; empty if it is that of the service.
+    /// Name of its machine, or its id; empty if it is that of the service.
     pub(crate) machine: String,
     pub(crate) sources: Vec<Source>,
     /// Index of each data source by its name.
@@ -109,7 +109,7 @@ impl Programs {
                 pid: producer.pid().unwrap_or(0),
                 uid: producer.uid().unwrap_or(0),
                 sdk: text(producer.sdk_version()),
-                machine: text(producer.machine_name()),
+                machine: machine(&producer),
                 ..Program::default()
             };
             let id = producer.id().unwrap_or(0);
@@ -232,6 +232,14 @@ pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Returns the name of a program's machine, or its id if it has no name.
+fn machine(producer: &ProducerReader<'_>) -> String {
+    match (text(producer.machine_name()), producer.machine_id().unwrap_or(0)) {
+        (name, id) if id != 0 && name.is_empty() => format!("0x{id:08x}"),
+        (name, _) => name,
+    }
 }
 
 pub(crate) fn text(text: Option<&[u8]>) -> String {

@@ -1,20 +1,21 @@
 //! Looks for events in the packets of a recording.
 
-use std::collections::BTreeSet;
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use esatto_protozero::{Field, Fields};
 use esatto_schema::trace_packet::field;
 use esatto_schema::tracing_service_event::DataSourcesReader;
-use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED};
-use esatto_schema::{SLOW_STOPPING_DATA_SOURCES_FIELD, TracePacketReader};
+use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED, TRACING_STARTED};
+use esatto_schema::{RELAY_DISCONNECTED_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, TracePacketReader};
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
 
 /// Fields that say where and when the events of a packet happened, or that explain them. A packet
 /// with only these has no event.
-const EXPLANATIONS: [u32; 22] = [
+const EXPLANATIONS: [u32; 24] = [
     field::TIMESTAMP,
     field::TIMESTAMP_CLOCK_ID,
     field::TRUSTED_UID,
@@ -37,6 +38,9 @@ const EXPLANATIONS: [u32; 22] = [
     field::CHROME_BENCHMARK_METADATA,
     field::TRACE_ATTRIBUTES,
     field::TRACK_EVENT_RANGE_OF_INTEREST,
+    // The service also writes them about other machines, without its sequence.
+    field::SYSTEM_INFO,
+    field::REMOTE_CLOCK_SYNC,
 ];
 
 /// Content of the packets of a recording.
@@ -47,6 +51,57 @@ pub(crate) struct Content {
     pub(crate) silent: Silent,
     /// Look also for data sources that did not answer.
     pub(crate) wants_silent: bool,
+    pub(crate) relays: Relays,
+}
+
+/// Relays that disconnected while programs of their machines were recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Relays {
+    /// Look for them: the config records other machines.
+    pub(crate) are_wanted: bool,
+    started_ns: Option<u64>,
+    /// Names of machines by their ids.
+    machines: BTreeMap<u64, String>,
+    /// Machine and time of each end.
+    ends: Vec<(u64, u64)>,
+}
+
+/// Machines, and ends of relays, that are kept.
+const MAX_RELAYS: usize = 1000;
+
+impl Relays {
+    fn service_packet(&mut self, packet: &[u8]) {
+        let reader = TracePacketReader::new(packet);
+        let timestamp = reader.timestamp().unwrap_or(0);
+        if let Some(name) = reader.system_info().and_then(|info| info.machine_name()) {
+            if self.machines.len() < MAX_RELAYS {
+                let id = reader.machine_id().unwrap_or(0);
+                self.machines.insert(id.into(), String::from_utf8_lossy(name).into_owned());
+            }
+        }
+        let Some(event) = reader.service_event() else { return };
+        for found in Fields::new(event.as_bytes()) {
+            match found.id {
+                TRACING_STARTED => self.started_ns = Some(timestamp),
+                RELAY_DISCONNECTED_FIELD if self.ends.len() < MAX_RELAYS => {
+                    self.ends.push((found.as_u64(), timestamp));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the machines whose relays disconnected, and when after the start, each once.
+    pub(crate) fn ends(&self) -> BTreeMap<String, Option<Duration>> {
+        let mut ends = BTreeMap::new();
+        for (machine, at_ns) in &self.ends {
+            let name = self.machines.get(machine).filter(|name| !name.is_empty());
+            let name = name.cloned().unwrap_or_else(|| format!("0x{machine:08x}"));
+            let after = self.started_ns.map(|started| Duration::from_nanos(at_ns.saturating_sub(started)));
+            ends.entry(name).or_insert(after);
+        }
+        ends
+    }
 }
 
 /// Data sources that did not answer the service in time, as `program (data source)`.
@@ -70,7 +125,7 @@ impl Content {
 
     /// Returns whether further packets cannot tell more.
     pub(crate) fn is_known(&self) -> bool {
-        self.has_events && !self.wants_silent
+        self.has_events && !self.wants_silent && !self.relays.are_wanted
     }
 
     /// Looks at a packet, which may hold compressed packets.
@@ -84,7 +139,9 @@ impl Content {
     fn plain_packet(&mut self, packet: &[u8]) {
         let mut is_of_service = false;
         let mut has_event = false;
+        let mut is_about_relays = false;
         for found in Fields::new(packet) {
+            is_about_relays |= matches!(found.id, field::SERVICE_EVENT | field::SYSTEM_INFO);
             match found.id {
                 field::TRUSTED_PACKET_SEQUENCE_ID => is_of_service = found.as_u64() == SERVICE_SEQUENCE,
                 field::SERVICE_EVENT if self.wants_silent => self.service_event(found.as_bytes()),
@@ -92,6 +149,9 @@ impl Content {
             }
         }
         self.has_events |= has_event && !is_of_service;
+        if is_about_relays && self.relays.are_wanted {
+            self.relays.service_packet(packet);
+        }
     }
 
     fn service_event(&mut self, event: &[u8]) {
@@ -165,16 +225,30 @@ impl ReceivedTriggers {
 pub(crate) struct End {
     /// No packet is torn.
     pub(crate) is_whole: bool,
+    /// There is no packet.
+    pub(crate) is_empty: bool,
+    /// The service has noted that the session started.
+    pub(crate) is_start_noted: bool,
     /// The service has noted that the session ended. It does so after all data of programs.
     pub(crate) is_noted: bool,
 }
 
 impl End {
+    /// Returns whether the service stopped writing before the end of the session. Not every service
+    /// notes both.
+    pub(crate) fn is_cut(self) -> bool {
+        !self.is_noted && (self.is_start_noted || self.is_empty)
+    }
+
     pub(crate) fn of(trace: impl Read) -> Self {
-        let mut end = Self { is_whole: true, is_noted: false };
+        let mut end = Self { is_whole: true, is_empty: true, is_start_noted: false, is_noted: false };
         for packet in esatto_trace::PacketReader::new(trace) {
             match packet {
-                Ok(packet) => end.is_noted |= notes_end(&packet.bytes),
+                Ok(packet) => {
+                    end.is_empty = false;
+                    end.is_start_noted |= notes(TRACING_STARTED, &packet.bytes);
+                    end.is_noted |= notes(TRACING_DISABLED, &packet.bytes);
+                }
                 Err(_) => end.is_whole = false,
             }
         }
@@ -182,13 +256,14 @@ impl End {
     }
 }
 
-fn notes_end(packet: &[u8]) -> bool {
+/// Returns whether a packet is an event of the service.
+fn notes(wanted: u32, packet: &[u8]) -> bool {
     let of_service =
         |found: &Field<'_>| found.id == field::TRUSTED_PACKET_SEQUENCE_ID && found.as_u64() == SERVICE_SEQUENCE;
-    let is_end = |found: &Field<'_>| {
-        found.id == field::SERVICE_EVENT && Fields::new(found.as_bytes()).any(|event| event.id == TRACING_DISABLED)
+    let is_event = |found: &Field<'_>| {
+        found.id == field::SERVICE_EVENT && Fields::new(found.as_bytes()).any(|event| event.id == wanted)
     };
-    Fields::new(packet).any(|found| is_end(&found)) && Fields::new(packet).any(|found| of_service(&found))
+    Fields::new(packet).any(|found| is_event(&found)) && Fields::new(packet).any(|found| of_service(&found))
 }
 
 #[cfg(test)]
@@ -212,6 +287,8 @@ mod tests {
         content.packet(&packet(2, |packet| _ = packet.track_descriptor().uuid(1)));
         content.packet(&packet(2, |packet| _ = packet.sequence_flags(1)));
         content.packet(&packet(1, |packet| _ = packet.service_event().tracing_started(true)));
+        content.packet(&packet(0, |packet| _ = packet.machine_id(7).system_info().machine_name("guest1")));
+        content.packet(&packet(0, |packet| _ = packet.machine_id(7).remote_clock_sync()));
         assert!(!content.has_events);
         content.packet(&packet(2, |packet| _ = packet.track_event().r#type(track_event::Type::TYPE_INSTANT)));
         assert!(content.has_events);

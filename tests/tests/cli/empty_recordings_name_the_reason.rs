@@ -83,6 +83,31 @@ fn a_filter_that_names_no_program() {
 }
 
 #[test]
+fn a_regular_expression_that_names_no_program() {
+    let source = "config { name: \"track_event\" } producer_name_regex_filter:";
+    let (_, log) = record_application(&format!("buffers {{ size_kb: 256 }} data_sources {{ {source} \"esato.*\" }}"));
+    assert_says(
+        &log,
+        &["producer_name_regex_filter of the data source \"track_event\"", "matches no", "/esatto-producer."],
+    );
+    let both = format!(
+        "buffers {{ size_kb: 256 }} data_sources {{ {source} \"x\" producer_name_filter: \"esato-producer\" }}"
+    );
+    let (_, log) = record_application(&both);
+    assert_says(&log, &["match no connected program; did you mean \"/", "/esatto-producer\"?"]);
+}
+
+#[test]
+fn a_machine_that_is_not_connected() {
+    let source = "config { name: \"track_event\" } machine_name_filter: \"hst\"";
+    let (_, log) = record_application(&format!("buffers {{ size_kb: 256 }} data_sources {{ {source} }}"));
+    assert_says(
+        &log,
+        &["machine_name_filter names no connected machine: \"hst\" (did you mean \"host\"?). Known are: host."],
+    );
+}
+
+#[test]
 fn categories_that_are_off_by_their_tags() {
     let tags = "track_event_config { disabled_tags: \"ui\" disabled_tags: \"slow\" }";
     let (_, log) = record_application(&config("track_event", tags));
@@ -165,6 +190,14 @@ fn a_mistake_in_the_config_is_told_while_there_is_time() {
     record.wait_for_log("So far, no program offers the data source \"track_evnt\"; did you mean \"track_event\"?");
     record.signal(Signal::TERM);
     assert_eq!(record.wait().code(), Some(EMPTY));
+    for filter in ["machine_name_filter: \"hst\"", "producer_name_regex_filter: \"esato.*\""] {
+        let source = format!("data_sources {{ config {{ name: \"track_event\" }} {filter} }}");
+        harness.write("my.cfg", format!("buffers {{ size_kb: 256 }} {source}"));
+        let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+        record.wait_for_log(&format!("So far, {}", filter.split(':').next().expect("a field")));
+        record.signal(Signal::TERM);
+        assert_eq!(record.wait().code(), Some(EMPTY));
+    }
 }
 
 fn list(harness: &Harness, args: &[&str]) -> String {

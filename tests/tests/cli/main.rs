@@ -21,5 +21,6 @@ mod programs_that_do_not_answer_are_in_the_report;
 mod record_needs_few_words;
 mod slow_programs_get_the_time_of_the_config;
 mod the_demo_counts_like_the_trace_processor;
+mod trace_files_that_end_early_are_told;
 mod traced_is_a_daemon;
 mod triggers_decide_what_is_written;

@@ -140,10 +140,14 @@ fn its_end_while_its_programs_are_recorded_is_told() {
     assert_eq!(log.matches("may be missing").count(), 1, "nothing was recorded there:\n{log}");
     recording.program.signal(Signal::INT);
     let _ = recording.program.wait();
+    let log = recording.program.log();
+    assert!(log.contains("The connection to machine guest1 broke after ") && log.contains("may be missing"), "{log}");
+    service.wait_for_log("lost: 1 connections to other machines");
     let info = Command::new(esatto_bin()).arg("info").arg(recording.trace()).output().expect("it runs");
     let info = String::from_utf8(info.stdout).expect("text");
     let told: Vec<_> = info.lines().filter(|line| line.contains("relay_disconnected")).collect();
-    assert!(told.len() == 1 && told[0].ends_with("relay_disconnected of machine guest1"), "{info}");
+    assert!(told.len() == 2 && told[0].ends_with("relay_disconnected of machine guest1"), "{info}");
+    assert!(told[1].trim_start().starts_with("machine guest1") && told[1].ends_with("may be missing"), "{info}");
 }
 
 /// Its process id alone could be that of a program beside the service.

@@ -5,6 +5,7 @@ mod a_relay_is_a_daemon;
 mod a_shared_secret_is_proved;
 mod a_tunnel_protects_a_relay;
 mod clocks_of_two_machines_are_aligned;
+mod empty_recordings_name_other_machines;
 mod guest;
 mod info_agrees_with_the_trace_processor;
 mod network;

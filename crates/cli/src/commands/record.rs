@@ -105,6 +105,8 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     };
     let watched = watch(&mut recorder, &mut stop, child.as_mut(), &progress, &mut saved, warning);
     let is_early = recorder.has_ended() && progress.rest().is_none_or(|rest| rest > EARLY);
+    let is_by_itself = recorder.has_ended() && progress.rest().is_none_or(|rest| !rest.is_zero());
+    let lasted = progress.elapsed();
     // After a failure the session is given up, and the file keeps its content.
     let recorded = match watched {
         Ok(()) => recorder.finish(&progress, |snapshots| saved.report(snapshots, &progress)),
@@ -138,9 +140,17 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
     let status = child.map(Program::end).filter(|_| by_itself);
     let recorded = recorded?;
+    let is_cut = recorded.is_cut.unwrap_or_else(|| is_early && MissingTrigger::mode(&config).is_none());
     if recorded.completed_by_service == Some(true) {
         say!("The tracing service has stopped. The trace is complete up to then.");
-    } else if is_early && !ends_by_itself(&config) {
+    } else if is_cut {
+        let max_bytes = config.max_file_size_bytes.unwrap_or(0);
+        let what = match is_by_itself {
+            true => format!("The recording ended after {:.1} s", lasted.as_secs_f64()),
+            false => "The end of the trace is missing".to_owned(),
+        };
+        say!("{what}, because the file reached max_file_size_bytes ({max_bytes}).");
+    } else if is_early && MissingTrigger::mode(&config).is_none() {
         say!("The tracing service has ended the recording. The trace is complete up to then.");
     }
     let empty = EmptyRecording {
@@ -157,12 +167,21 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         for name in missing {
             say!("No program was seen that offers the data source {name:?}.");
         }
-        if let Some(unknown) = empty.unknown_categories().filter(|_| !is_warned.get()) {
-            say!("In the recorded programs, {}.", Line(unknown.trim_end_matches('.')));
+        if !is_warned.get() {
+            if let Some(unknown) = empty.unknown_machines() {
+                say!("Until the end, {}.", Line(unknown.trim_end_matches('.')));
+            }
+            if let Some(unknown) = empty.unknown_categories() {
+                say!("In the recorded programs, {}.", Line(unknown.trim_end_matches('.')));
+            }
         }
         0
     } else {
-        say!("No event was recorded: {}.", Line(empty.reason().trim_end_matches('.')));
+        let reason = match is_cut {
+            true => "the file reached max_file_size_bytes before the first event; a larger one leaves room".to_owned(),
+            false => empty.reason(),
+        };
+        say!("No event was recorded: {}.", Line(reason.trim_end_matches('.')));
         if let Some(options) = args.misplaced_options().filter(|_| has_failed(status.as_ref())) {
             say!("The command got {} as its own. Options of record come before the command.", Line(options));
         }
@@ -276,12 +295,6 @@ fn has_track_events(config: &TraceConfig) -> bool {
     names.into_iter().any(|name| name.as_bytes() == b"track_event")
 }
 
-/// Returns whether the config has conditions, beside its time, under which the service ends the
-/// session.
-fn ends_by_itself(config: &TraceConfig) -> bool {
-    MissingTrigger::mode(config).is_some() || config.max_file_size_bytes.unwrap_or(0) > 0
-}
-
 fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
     if config.write_into_file == Some(true) {
         Transfer::ByService
@@ -338,6 +351,13 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if let Some(who) = names(&recorded.silent.at_stop) {
         say!("{who} did not stop in time. It delays the end of every recording.");
+    }
+    for (machine, after) in recorded.relays.ends() {
+        let after = after.map_or_else(String::new, |after| format!(" after {:.1} s", after.as_secs_f64()));
+        say!(
+            "The connection to machine {} broke{after}: the last events of its programs may be missing.",
+            Line(machine)
+        );
     }
     if recorded.gaps > 0 {
         say!(

@@ -1,6 +1,7 @@
 //! The end of a recording: the last events, the stop, and the rest of the trace.
 
 use core::time::Duration;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::service_state::Programs;
 use crate::snapshots::Snapshot;
-use crate::trace_content::{End, Silent};
+use crate::trace_content::{End, Relays, Silent};
 use crate::trace_output::Output;
 
 /// Longest time for all of the answer about the programs. The trace is complete without it.
@@ -45,6 +46,10 @@ pub(crate) struct Recorded {
     /// Programs that were connected at any time.
     pub(crate) programs: Programs,
     pub(crate) silent: Silent,
+    pub(crate) relays: Relays,
+    /// The service has stopped writing its file at the size that the config names; `None` if the
+    /// file cannot be read.
+    pub(crate) is_cut: Option<bool>,
     /// Reason why the service ended the session, unless it was asked to.
     pub(crate) error: Option<String>,
     /// True if the error came before the service had created its file.
@@ -78,7 +83,9 @@ impl RecordingSession {
             }
         }
         let completed_by_service = self.is_left_alone().then(|| self.has_completed_file());
-        let (mut bytes, mut file, mut lacks_trigger) = (None, None, false);
+        let is_limited = self.max_file_bytes > 0 && self.transfer == Transfer::ByService;
+        let end_of = |trace: std::io::Result<File>| trace.ok().filter(|_| is_limited).map(End::of);
+        let (mut bytes, mut file, mut lacks_trigger, mut end) = (None, None, false, None);
         if let Some(mut output) = self.output.take() {
             let is_by_service = self.transfer == Transfer::ByService;
             lacks_trigger = self.waits_for_trigger
@@ -95,10 +102,15 @@ impl RecordingSession {
                         Ok(trace) => self.content.read(trace),
                         Err(_) => self.content.has_events = true,
                     }
+                    end = end_of(output.reopen());
                 }
                 (bytes, file) = (output.final_bytes(is_by_service), Some(output.name().to_owned()));
             }
         } else {
+            if let Some(file) = self.service_file.as_ref().filter(|_| !matches!(self.ended, Some(Some(_)))) {
+                file.require_in_place()?;
+                end = end_of(file.open());
+            }
             match self.service_file.as_ref().and_then(|file| file.open().ok()) {
                 Some(trace) => {
                     lacks_trigger = self.waits_for_trigger && trace.metadata().is_ok_and(|meta| meta.len() == 0);
@@ -107,6 +119,8 @@ impl RecordingSession {
                 None => self.content.has_events = true,
             }
         }
+        let is_undisturbed = !matches!(self.ended, Some(Some(_))) && completed_by_service.is_none() && !lacks_trigger;
+        let is_cut = if is_limited && is_undisturbed { end.map(End::is_cut) } else { Some(false) };
         let error = self.ended.flatten();
         let is_refused = error.is_some() && self.service_file.is_some_and(|file| file.is_missing());
         Ok(Recorded {
@@ -122,6 +136,8 @@ impl RecordingSession {
             missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
             programs: self.programs,
             silent: self.content.silent,
+            relays: self.content.relays,
+            is_cut,
             error,
             is_refused,
             completed_by_service,

@@ -43,6 +43,7 @@ use self::timeouts::{Timeouts, patience};
 use crate::awaited_programs::AwaitedPrograms;
 use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
+use crate::producer_filter::wants_other_machines;
 use crate::progress::Counts;
 use crate::service_connection::{connect, lost};
 use crate::service_state::Programs;
@@ -108,6 +109,8 @@ pub(crate) struct RecordingSession {
     is_read_refused: bool,
     /// Bytes that the service may deliver after the end of the session.
     max_trace_bytes: u64,
+    /// Size at which the service ends its file; 0 if there is no limit.
+    max_file_bytes: u64,
     /// Bytes that it may still deliver.
     left_bytes: u64,
     /// Time when the service begins to end the session by itself.
@@ -143,7 +146,7 @@ impl RecordingSession {
         let mut client = connect(address)?;
         let patience = patience(&config);
         let timeouts = Timeouts::of(patience);
-        let awaited = AwaitedPrograms::new(patience, &config.data_sources);
+        let awaited = AwaitedPrograms::new(patience, &config);
         let waits_for_trigger = MissingTrigger::mode(&config).is_some();
         // Triggers have times of their own.
         let limit_ms = config.duration_ms.filter(|&ms| ms > 0 && !waits_for_trigger);
@@ -163,6 +166,9 @@ impl RecordingSession {
         if snapshots.is_some() {
             observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]).map_err(lost)?;
         }
+        let max_file_bytes = config.max_file_size_bytes.unwrap_or(0);
+        let mut content = Content::default();
+        content.relays.are_wanted = wants_other_machines(&config);
         let encoded = config.encode();
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
@@ -191,12 +197,13 @@ impl RecordingSession {
             last_asked_state: now,
             is_read_refused: false,
             max_trace_bytes,
+            max_file_bytes,
             left_bytes: u64::MAX,
             due: limit_ms.map(|ms| now + Duration::from_millis(ms.into())),
             awaited,
             timeouts,
             programs: Programs::default(),
-            content: Content::default(),
+            content,
             snapshots,
             waits_for_trigger,
             last_drain: now,
@@ -254,6 +261,9 @@ impl RecordingSession {
         if let Some(output) = &mut self.output {
             output.show_content()?;
             output.find_reader()?;
+        }
+        if let Some(file) = &mut self.service_file {
+            file.observe();
         }
         loop {
             self.ask()?;

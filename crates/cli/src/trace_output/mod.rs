@@ -1,5 +1,6 @@
 //! Trace file that the command writes itself.
 
+mod file_id;
 mod file_names;
 mod kind;
 mod named_pipe;
@@ -8,11 +9,13 @@ mod target;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, linkat};
 use rustix::io::Errno;
 
+pub(crate) use self::file_id::{FileId, lost_file};
 use self::file_names::{default_names, next_name};
 use self::kind::Kind;
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
@@ -192,6 +195,7 @@ impl Output {
         self.flush()?;
         self.make_room().attempt(|| format!("cannot write {}", self.name.display()))?;
         self.finished = true;
+        self.require_in_place()?;
         match &self.wanted_name {
             None => Ok(()),
             Some(wanted) => {
@@ -200,6 +204,19 @@ impl Output {
                 Err(Failure::new(what, "another program has created it during the recording").hint(hint))
             }
         }
+    }
+
+    /// Fails if the name of the file no longer leads to it.
+    fn require_in_place(&self) -> Result<(), Failure> {
+        let own = self.file.metadata().ok().filter(|_| matches!(self.kind, Kind::Created | Kind::Emptied));
+        let Some(own) = own.filter(|own| FileId::of(own).has_lost_name(&self.name)) else { return Ok(()) };
+        let failure = lost_file(&self.name);
+        // It may have another name.
+        let moved = std::fs::read_link(self.proc_path()).ok().filter(|_| own.nlink() > 0);
+        Err(match moved {
+            Some(to) => failure.hint(format!("the trace is in {}", to.display())),
+            None => failure,
+        })
     }
 
     /// Ends the recording without a trace: there was nothing to write. An existing file keeps its
