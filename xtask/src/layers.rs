@@ -153,6 +153,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     (
         "protozero",
         &[
+            "service",
             "framing",
             "owned",
             "scattered_buffer",

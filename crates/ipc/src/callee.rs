@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use esatto_protozero::service::{Kind, Method, Service};
+
 use crate::connection::WriteQueue;
 use crate::error::Error;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
@@ -17,7 +19,6 @@ use crate::frame_size::MAX_FRAME;
 use crate::observed::{Begin, Connection, Traced};
 use crate::passed_fds::room_of;
 use crate::peer::Peer;
-use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
 
 /// Largest room for the replies of a stream. More credit than that is not counted.

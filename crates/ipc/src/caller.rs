@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use esatto_protozero::service::{Kind, Method, Service};
+
 use crate::call_error::CallError;
 use crate::connection::WriteQueue;
 use crate::error::Error;
@@ -18,7 +20,6 @@ use crate::frame_size::MAX_FRAME;
 use crate::observed::{Begin, Connection, Traced};
 use crate::passed_fds::{ROOM_OF_FD, room_of};
 use crate::peer::Peer;
-use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
 
 /// Bytes of a stream's replies that are kept for a program that does not read them, if the peer

@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 
-use crate::service::{Method, Service, TraceSite};
+use esatto_protozero::service::{Method, Service, TraceSite};
+
 use crate::status::Code;
 
 /// Table of functions, called on the thread that sends or handles the message. They must not call

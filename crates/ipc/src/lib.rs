@@ -136,8 +136,6 @@ pub mod readiness;
 mod scratch;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(any(feature = "host", feature = "rpc"))]
-pub mod service;
 #[cfg(feature = "simulated")]
 #[doc(hidden)]
 pub mod simulated;
@@ -146,8 +144,6 @@ mod status;
 pub mod sys;
 #[cfg(feature = "tokio")]
 pub mod tokio;
-#[cfg(any(feature = "host", feature = "rpc"))]
-mod trace_site;
 mod trusted_peer;
 
 pub use address::{Address, AddressError, Family};
@@ -159,6 +155,7 @@ pub use channel::{Call, Channel, ChannelLimits, OneWayCall, StreamCall};
 pub use client::{Client, ClientEvent, RequestId};
 pub use connection::{Connection, Limits};
 pub use error::Error;
+pub use esatto_protozero::service;
 pub use foreign_fd::{Admission, Disposal, ForeignFd};
 pub use frame::{Frame, FrameBody, FrameDecoder};
 #[cfg(feature = "host")]

@@ -6,6 +6,8 @@
     allow(dead_code, unused_imports, reason = "each side uses its part")
 )]
 
+use esatto_protozero::service::Method;
+
 #[cfg(feature = "server")]
 pub use self::imp::Invoking;
 pub use self::imp::{Connection, Traced, TracedReply, new_seed};
@@ -15,7 +17,7 @@ pub use self::imp::{Connection, Traced, TracedReply, new_seed};
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "nobody looks at it"))]
 pub struct Begin<'a> {
     /// The method.
-    pub method: &'static crate::service::Method,
+    pub method: &'static Method,
     /// The connection.
     pub connection: &'a Connection,
     /// Number of the call on its connection.
@@ -37,11 +39,12 @@ mod imp {
     use core::sync::atomic::AtomicU64;
     use std::sync::Arc;
 
+    use esatto_protozero::service::{Kind, Service};
+
     use super::Begin;
     use crate::call_error::CallError;
     use crate::hooks::{self, Call, End, Hooks, Rejected, Reply};
     use crate::peer::Peer;
-    use crate::service::{Kind, Service};
     use crate::status::{Code, Status};
 
     /// Identity of a connection, for hooks.
@@ -269,10 +272,11 @@ mod imp {
 
 #[cfg(not(feature = "trace"))]
 mod imp {
+    use esatto_protozero::service::Service;
+
     use super::Begin;
     use crate::call_error::CallError;
     use crate::peer::Peer;
-    use crate::service::Service;
     #[cfg(feature = "server")]
     use crate::status::Status;
 

@@ -160,6 +160,7 @@
 //! - [`cursor`]: the writer, and the invariants that keep its unsafe code sound.
 //! - [`view`], [`Index`]: reading of messages.
 //! - [`framing`]: whole messages from a stream in pieces.
+//! - [`service`]: descriptions of services, for RPC libraries.
 //!
 //! # What it costs
 //!
@@ -215,6 +216,8 @@ mod packed;
 mod repeated;
 #[cfg(feature = "alloc")]
 mod scattered_buffer;
+#[cfg(feature = "alloc")]
+pub mod service;
 pub mod view;
 pub mod wire;
 #[cfg(any(doc, doctest))]

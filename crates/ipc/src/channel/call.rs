@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use esatto_protozero::Owned;
+use esatto_protozero::service::{Rpc, method_of};
 
 use super::events::Done;
 use super::events::Next;
@@ -17,7 +18,6 @@ use crate::call_error::CallError;
 use crate::caller::NewCall;
 use crate::foreign_fd::ForeignFd;
 use crate::scratch::Scratch;
-use crate::service::{Rpc, method_of};
 
 /// Call with one reply, which is not sent yet.
 ///

@@ -26,6 +26,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use esatto_protozero::service::Kind;
+
 pub use self::call::{Call, CallFuture};
 pub use self::drive::Driver;
 use self::events::Done;
@@ -33,6 +35,7 @@ pub use self::one_way_call::OneWayCall;
 use self::reading::Reader;
 use self::slot::Slots;
 pub use self::stream_call::StreamCall;
+
 use crate::address::{Address, Family};
 use crate::call_error::CallError;
 use crate::caller::{Caller, NewCall};
@@ -42,7 +45,6 @@ use crate::error::Error;
 use crate::foreign_fd::ForeignFd;
 use crate::peer::Peer;
 use crate::readiness::Interest;
-use crate::service::Kind;
 use crate::sys::Stream;
 
 /// Descriptors that may wait to be sent. A call that comes then waits, as for

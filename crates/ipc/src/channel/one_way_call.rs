@@ -5,11 +5,12 @@ use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 
+use esatto_protozero::service::{Rpc, method_of};
+
 use super::Channel;
 use super::call::Parts;
 use super::events::Done;
 use crate::call_error::CallError;
-use crate::service::{Rpc, method_of};
 
 /// Call without a reply, which is not sent yet.
 ///

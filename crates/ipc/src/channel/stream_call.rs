@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use esatto_protozero::service::{Rpc, method_of};
+
 use super::Channel;
 use super::call::{Parts, decode};
 use super::events::Done;
 use super::events::{Arrived, Next};
 use crate::call_error::CallError;
 use crate::foreign_fd::ForeignFd;
-use crate::service::{Rpc, method_of};
 
 /// Call with any number of replies. It is sent when the first reply is asked for, or by
 /// [`start`](Self::start).

@@ -6,10 +6,11 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use esatto_protozero::service::Method;
+
 use super::open_call::OpenCall;
 use crate::foreign_fd::ForeignFd;
 use crate::peer::Peer;
-use crate::service::Method;
 
 /// Circumstances of a call.
 pub struct Context {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use esatto_protozero::Owned;
+use esatto_protozero::service::{Kind, Method, Rpc, Service, method_of};
 
 use super::context::Context;
 use super::open_call::OpenCall;
@@ -13,7 +14,6 @@ use super::tasks::Tasks;
 use crate::foreign_fd::ForeignFd;
 use crate::peer::Peer;
 use crate::scratch::Scratch;
-use crate::service::{Kind, Method, Rpc, Service, method_of};
 use crate::status::Status;
 
 /// Services of a socket. A pair of them is also one.

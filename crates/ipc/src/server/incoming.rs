@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use esatto_protozero::Owned;
+use esatto_protozero::service::{Kind, Rpc, method_of};
 
 use super::dispatch::Invocation;
 use super::replies::Replies;
 use super::reply::Reply;
 use crate::foreign_fd::ForeignFd;
 use crate::peer::Peer;
-use crate::service::{Kind, Rpc, method_of};
 use crate::status::{Code, Status};
 
 /// Call of a method, whose request still lies in the receive buffer.

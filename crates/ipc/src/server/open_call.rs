@@ -4,10 +4,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use esatto_protozero::service::{Kind, Method};
+
 use super::shared::Shared;
 use crate::address::Family;
 use crate::callee::{CallKey, SendError};
-use crate::service::{Kind, Method};
 use crate::status::{Code, Status};
 
 /// Call that was not answered. Dropping it fails the call.

@@ -1,8 +1,12 @@
-//! [`Service`]: description of a service and its methods, which generated bindings contain.
+//! Descriptions of services and their methods, which generated bindings contain.
+//!
+//! This crate makes no calls. `esatto-ipc` has clients and servers for these descriptions.
 
-use esatto_protozero::Owned;
+mod trace_site;
 
-pub use crate::trace_site::{Recorded, TraceSite, TraceValue, ValueKind};
+use crate::owned::Owned;
+
+pub use self::trace_site::{Recorded, TraceSite, TraceValue, ValueKind};
 
 /// Service: its name and its methods, in the order of their ids.
 #[derive(Debug)]
@@ -50,6 +54,12 @@ pub trait Rpc: 'static {
 }
 
 impl Service {
+    /// Returns the id of the method with a name; `None` if there is none.
+    #[must_use]
+    pub fn id_of(&self, name: &str) -> Option<u32> {
+        (1..).zip(self.methods).find(|(_, method)| method.name == name).map(|(id, _)| id)
+    }
+
     /// Returns the method with an id; `None` if there is none.
     #[must_use]
     pub const fn method(&self, id: u32) -> Option<&'static Method> {

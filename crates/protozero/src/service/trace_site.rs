@@ -3,7 +3,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use esatto_protozero::{View, kind};
+use crate::repeated::kind;
+use crate::view::View;
 
 /// Traced calls of a method: their category, and the fields whose values they record.
 #[derive(Debug)]
