@@ -6,7 +6,8 @@
 //!
 //! # Features
 //!
-//! Without features, the crate has the descriptions of the services and their methods.
+//! Without features, the crate has the descriptions of the services, a type for each method, and a
+//! `Request` of each service. It knows no sockets then, so it is for every system.
 //!
 //! - `client`: a `Client` for each service.
 //! - `server`: traits `Server` and `Handler` for each service, and what connections call them by.
@@ -20,4 +21,12 @@
 #[rustfmt::skip]
 mod r#gen;
 
+/// Libraries that the generated code names.
+mod runtime {
+    #[cfg(any(feature = "client", feature = "server"))]
+    pub(crate) use esatto_ipc::*;
+    pub(crate) use esatto_protozero::service;
+}
+
+pub use esatto_protozero::service::Rpc;
 pub use r#gen::*;

@@ -2,7 +2,7 @@
 
 use prost_reflect::{DescriptorPool, EnumDescriptor, FileDescriptor, MessageDescriptor};
 
-use crate::config::{Config, Services};
+use crate::config::Config;
 use crate::descriptors::{Reference, messages, references, service_references};
 use crate::error::Error;
 use crate::unused_patterns;
@@ -35,7 +35,7 @@ pub(crate) fn files(config: &Config, files: &[FileDescriptor]) -> Result<(), Err
             return Err(Error::Name(name));
         }
         let types = if config.messages { references(file) } else { Vec::new() };
-        let methods = if config.services != Services::Names { service_references(file) } else { Vec::new() };
+        let methods = if config.services.has_bindings() { service_references(file) } else { Vec::new() };
         for Reference { user, target, file } in types.into_iter().chain(methods) {
             if !(config.messages && files.contains(&file)) && config.external_of(&file).is_none() {
                 return Err(Error::Imported { user, target, file: file.name().to_owned() });

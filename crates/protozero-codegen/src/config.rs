@@ -34,12 +34,21 @@ pub enum Services {
     /// Its name and an enumeration of its methods.
     #[default]
     Names,
+    /// Nothing.
+    None,
     /// Bindings for the RPC library `esatto-ipc`: a description, a client, and traits for servers.
     Ipc,
     /// As [`Ipc`](Self::Ipc), without what only servers need.
     IpcClient,
     /// As [`Ipc`](Self::Ipc), without the client.
     IpcServer,
+}
+
+impl Services {
+    /// Returns true for bindings, which refer to the messages of the methods.
+    pub(crate) fn has_bindings(self) -> bool {
+        !matches!(self, Self::Names | Self::None)
+    }
 }
 
 /// The configuration of the generator: the items to generate, and their place.

@@ -24,6 +24,7 @@ pub(crate) fn print(schema: &Schema<'_>, file: &FileDescriptor) -> Result<String
     for service in file.services() {
         match schema.config.services {
             Services::Names => services::print(cx, &mut p, &service),
+            Services::None => {}
             _ => rpc_bindings::print(cx, &mut p, &service)?,
         }
     }

@@ -117,6 +117,7 @@
 //! |---|---|
 //! | `SERVICE` | description of the service and its methods |
 //! | `method::Get` | type that stands for `rpc Get`, with the types of its messages |
+//! | `Request` | enumeration of the requests, each as its reader, for services that take calls as values |
 //! | `Client` | a function for each method, which returns a call to wait for, to await, or to give a callback |
 //! | `Server`, `ServeAsync` | trait with an `async fn` for each method, and what a connection needs to call it |
 //! | `Handler`, `Serve`, `dispatch` | trait for event loops: its functions borrow the encoded request, and may answer later |

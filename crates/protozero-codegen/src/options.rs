@@ -13,7 +13,11 @@ const OPTIONS: &[Row] = &[
     ("layout", "packages|flat", "modules: one for each package (default), or one for everything"),
     ("root", "PATH", "module of the generated items, like crate::protos (default: paths are relative)"),
     ("runtime", "PATH", "path of esatto-protozero (default: ::esatto_protozero)"),
-    ("services", "names|ipc|ipc-client|ipc-server", "services: names of methods (default), or bindings for esatto-ipc"),
+    (
+        "services",
+        "names|none|ipc|ipc-client|ipc-server",
+        "services: names of methods (default), or bindings for esatto-ipc",
+    ),
     ("rpc-trace", "on|off", "bindings: trace the methods that name a category (default: on)"),
     ("rpc-runtime", "PATH", "bindings: path of esatto-ipc (default: ::esatto_ipc)"),
     ("client-feature", "NAME", "bindings: put clients behind a cargo feature"),
@@ -69,6 +73,7 @@ impl Config {
             },
             "services" => match value {
                 "names" => self.services(Services::Names),
+                "none" => self.services(Services::None),
                 "ipc" => self.services(Services::Ipc),
                 "ipc-client" => self.services(Services::IpcClient),
                 "ipc-server" => self.services(Services::IpcServer),

@@ -26,6 +26,7 @@ pub(crate) fn print(cx: Context<'_>, p: &mut Printer, service: &ServiceDescripto
             binding.client(p);
         }
         if cx.schema.config.services != Services::IpcClient {
+            binding.requests(p);
             binding.server(p);
             binding.serve_async(p);
             binding.handler(p);
@@ -121,6 +122,48 @@ impl Binding<'_> {
                     p.line(format!("type Reply = {};", inside.message_path(&method.descriptor.output(), None)));
                 });
             }
+        });
+        p.gap();
+    }
+
+    fn requests(&self, p: &mut Printer) {
+        if self.methods.is_empty() {
+            return;
+        }
+        p.doc(&format!("Request to a `{}`, which is read where it lies.", self.service.full_name()));
+        p.remark("It is for services that take calls as values, and answer them in their own way.");
+        p.line("#[derive(Clone, Copy, Debug)]");
+        let reader = |method: &RpcMethod| format!("{}Reader", self.request(method));
+        p.block("pub enum Request<'a>", |p| {
+            for method in self.methods {
+                p.doc(&arrow(method));
+                p.call("", &method.marker, &[format!("{}<'a>", reader(method))], ",");
+            }
+        });
+        p.gap();
+        p.block("impl<'a> Request<'a>", |p| {
+            p.doc(
+                "Reads the request of the method with this id. Returns `None` if there is\nno such method, or if the \
+                 bytes are malformed.",
+            );
+            p.line("#[must_use]");
+            p.block("pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self>", |p| {
+                p.block_with_end(
+                    "Some(match method",
+                    |p| {
+                        for method in self.methods {
+                            let function = format!("Self::{}", method.marker);
+                            p.arm_call(
+                                &method.id.to_string(),
+                                &function,
+                                &[format!("{}::parse(bytes).ok()?", reader(method))],
+                            );
+                        }
+                        p.line("_ => return None,");
+                    },
+                    "})",
+                );
+            });
         });
         p.gap();
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use prost_reflect::{DescriptorPool, FileDescriptor, Kind, MessageDescriptor, OneofDescriptor};
 
 use crate::comments::Comments;
-use crate::config::{Config, OneofStyle, Services};
+use crate::config::{Config, OneofStyle};
 use crate::descriptors::{self, references};
 use crate::error::Error;
 use crate::field::Field;
@@ -139,7 +139,7 @@ fn chosen(config: &Config, all: &[FileDescriptor], wanted: &[String]) -> HashSet
 fn owned_messages(config: &Config, files: &[FileDescriptor]) -> BTreeSet<String> {
     let is_selected = |message: &MessageDescriptor| config.owned.iter().any(|pattern| glob::selects(pattern, message));
     let mut todo: Vec<MessageDescriptor> = files.iter().flat_map(descriptors::messages).filter(is_selected).collect();
-    if config.services != Services::Names {
+    if config.services.has_bindings() {
         let methods =
             files.iter().flat_map(FileDescriptor::services).flat_map(|service| service.methods().collect::<Vec<_>>());
         todo.extend(methods.flat_map(|method| [method.input(), method.output()]));

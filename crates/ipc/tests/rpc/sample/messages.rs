@@ -562,6 +562,33 @@ mod store_proto {
             }
         }
 
+        /// Request to a `sample.Store`, which is read where it lies.
+        ///
+        /// It is for services that take calls as values, and answer them in their own way.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Request<'a> {
+            /// `GetRequest` → `GetReply`
+            Get(super::GetRequestReader<'a>),
+            /// `WatchRequest` → `stream Event`
+            Watch(super::WatchRequestReader<'a>),
+            /// `Text`, one-way
+            Note(super::TextReader<'a>),
+        }
+
+        impl<'a> Request<'a> {
+            /// Reads the request of the method with this id. Returns `None` if there is
+            /// no such method, or if the bytes are malformed.
+            #[must_use]
+            pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+                Some(match method {
+                    1 => Self::Get(super::GetRequestReader::parse(bytes).ok()?),
+                    2 => Self::Watch(super::WatchRequestReader::parse(bytes).ok()?),
+                    3 => Self::Note(super::TextReader::parse(bytes).ok()?),
+                    _ => return None,
+                })
+            }
+        }
+
         /// A `sample.Store` that answers each call by an `async fn`.
         ///
         /// Functions that never await are plain code. Pass it to [`ServeAsync`].

@@ -3,7 +3,7 @@
 
 /// Service `perfetto.protos.ConsumerPort`.
 pub mod consumer_port {
-    use ::esatto_ipc as rpc;
+    use crate::runtime as rpc;
 
     /// The description of the service.
     pub static SERVICE: rpc::service::Service = rpc::service::Service {
@@ -400,6 +400,71 @@ pub mod consumer_port {
             request: &::esatto_schema::CloneSessionRequest,
         ) -> rpc::Call<'_, method::CloneSession> {
             rpc::Call::new(&self.channel, request)
+        }
+    }
+
+    /// Request to a `perfetto.protos.ConsumerPort`, which is read where it lies.
+    ///
+    /// It is for services that take calls as values, and answer them in their own way.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Request<'a> {
+        /// `EnableTracingRequest` → `EnableTracingResponse`
+        EnableTracing(::esatto_schema::EnableTracingRequestReader<'a>),
+        /// `DisableTracingRequest` → `DisableTracingResponse`
+        DisableTracing(::esatto_schema::DisableTracingRequestReader<'a>),
+        /// `ReadBuffersRequest` → `stream ReadBuffersResponse`
+        ReadBuffers(::esatto_schema::ReadBuffersRequestReader<'a>),
+        /// `FreeBuffersRequest` → `FreeBuffersResponse`
+        FreeBuffers(::esatto_schema::FreeBuffersRequestReader<'a>),
+        /// `FlushRequest` → `FlushResponse`
+        Flush(::esatto_schema::FlushRequestReader<'a>),
+        /// `StartTracingRequest` → `StartTracingResponse`
+        StartTracing(::esatto_schema::StartTracingRequestReader<'a>),
+        /// `ChangeTraceConfigRequest` → `ChangeTraceConfigResponse`
+        ChangeTraceConfig(::esatto_schema::ChangeTraceConfigRequestReader<'a>),
+        /// `DetachRequest` → `DetachResponse`
+        Detach(::esatto_schema::DetachRequestReader<'a>),
+        /// `AttachRequest` → `AttachResponse`
+        Attach(::esatto_schema::AttachRequestReader<'a>),
+        /// `GetTraceStatsRequest` → `GetTraceStatsResponse`
+        GetTraceStats(::esatto_schema::GetTraceStatsRequestReader<'a>),
+        /// `ObserveEventsRequest` → `stream ObserveEventsResponse`
+        ObserveEvents(::esatto_schema::ObserveEventsRequestReader<'a>),
+        /// `QueryServiceStateRequest` → `stream QueryServiceStateResponse`
+        QueryServiceState(::esatto_schema::QueryServiceStateRequestReader<'a>),
+        /// `QueryCapabilitiesRequest` → `QueryCapabilitiesResponse`
+        QueryCapabilities(::esatto_schema::QueryCapabilitiesRequestReader<'a>),
+        /// `SaveTraceForBugreportRequest` → `SaveTraceForBugreportResponse`
+        SaveTraceForBugreport(::esatto_schema::SaveTraceForBugreportRequestReader<'a>),
+        /// `CloneSessionRequest` → `CloneSessionResponse`
+        CloneSession(::esatto_schema::CloneSessionRequestReader<'a>),
+    }
+
+    impl<'a> Request<'a> {
+        /// Reads the request of the method with this id. Returns `None` if there is
+        /// no such method, or if the bytes are malformed.
+        #[must_use]
+        pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+            Some(match method {
+                1 => Self::EnableTracing(::esatto_schema::EnableTracingRequestReader::parse(bytes).ok()?),
+                2 => Self::DisableTracing(::esatto_schema::DisableTracingRequestReader::parse(bytes).ok()?),
+                3 => Self::ReadBuffers(::esatto_schema::ReadBuffersRequestReader::parse(bytes).ok()?),
+                4 => Self::FreeBuffers(::esatto_schema::FreeBuffersRequestReader::parse(bytes).ok()?),
+                5 => Self::Flush(::esatto_schema::FlushRequestReader::parse(bytes).ok()?),
+                6 => Self::StartTracing(::esatto_schema::StartTracingRequestReader::parse(bytes).ok()?),
+                7 => Self::ChangeTraceConfig(::esatto_schema::ChangeTraceConfigRequestReader::parse(bytes).ok()?),
+                8 => Self::Detach(::esatto_schema::DetachRequestReader::parse(bytes).ok()?),
+                9 => Self::Attach(::esatto_schema::AttachRequestReader::parse(bytes).ok()?),
+                10 => Self::GetTraceStats(::esatto_schema::GetTraceStatsRequestReader::parse(bytes).ok()?),
+                11 => Self::ObserveEvents(::esatto_schema::ObserveEventsRequestReader::parse(bytes).ok()?),
+                12 => Self::QueryServiceState(::esatto_schema::QueryServiceStateRequestReader::parse(bytes).ok()?),
+                13 => Self::QueryCapabilities(::esatto_schema::QueryCapabilitiesRequestReader::parse(bytes).ok()?),
+                14 => {
+                    Self::SaveTraceForBugreport(::esatto_schema::SaveTraceForBugreportRequestReader::parse(bytes).ok()?)
+                }
+                15 => Self::CloneSession(::esatto_schema::CloneSessionRequestReader::parse(bytes).ok()?),
+                _ => return None,
+            })
         }
     }
 

@@ -3,7 +3,7 @@
 
 /// Service `perfetto.protos.ProducerPort`.
 pub mod producer_port {
-    use ::esatto_ipc as rpc;
+    use crate::runtime as rpc;
 
     /// The description of the service.
     pub static SERVICE: rpc::service::Service = rpc::service::Service {
@@ -328,6 +328,66 @@ pub mod producer_port {
             request: &::esatto_schema::UpdateDataSourceRequest,
         ) -> rpc::Call<'_, method::UpdateDataSource> {
             rpc::Call::new(&self.channel, request)
+        }
+    }
+
+    /// Request to a `perfetto.protos.ProducerPort`, which is read where it lies.
+    ///
+    /// It is for services that take calls as values, and answer them in their own way.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Request<'a> {
+        /// `InitializeConnectionRequest` → `InitializeConnectionResponse`
+        InitializeConnection(::esatto_schema::InitializeConnectionRequestReader<'a>),
+        /// `RegisterDataSourceRequest` → `RegisterDataSourceResponse`
+        RegisterDataSource(::esatto_schema::RegisterDataSourceRequestReader<'a>),
+        /// `UnregisterDataSourceRequest` → `UnregisterDataSourceResponse`
+        UnregisterDataSource(::esatto_schema::UnregisterDataSourceRequestReader<'a>),
+        /// `CommitDataRequest` → `CommitDataResponse`
+        CommitData(::esatto_schema::CommitDataRequestReader<'a>),
+        /// `GetAsyncCommandRequest` → `stream GetAsyncCommandResponse`
+        GetAsyncCommand(::esatto_schema::GetAsyncCommandRequestReader<'a>),
+        /// `RegisterTraceWriterRequest` → `RegisterTraceWriterResponse`
+        RegisterTraceWriter(::esatto_schema::RegisterTraceWriterRequestReader<'a>),
+        /// `UnregisterTraceWriterRequest` → `UnregisterTraceWriterResponse`
+        UnregisterTraceWriter(::esatto_schema::UnregisterTraceWriterRequestReader<'a>),
+        /// `NotifyDataSourceStartedRequest` → `NotifyDataSourceStartedResponse`
+        NotifyDataSourceStarted(::esatto_schema::NotifyDataSourceStartedRequestReader<'a>),
+        /// `NotifyDataSourceStoppedRequest` → `NotifyDataSourceStoppedResponse`
+        NotifyDataSourceStopped(::esatto_schema::NotifyDataSourceStoppedRequestReader<'a>),
+        /// `ActivateTriggersRequest` → `ActivateTriggersResponse`
+        ActivateTriggers(::esatto_schema::ActivateTriggersRequestReader<'a>),
+        /// `SyncRequest` → `SyncResponse`
+        Sync(::esatto_schema::SyncRequestReader<'a>),
+        /// `UpdateDataSourceRequest` → `UpdateDataSourceResponse`
+        UpdateDataSource(::esatto_schema::UpdateDataSourceRequestReader<'a>),
+    }
+
+    impl<'a> Request<'a> {
+        /// Reads the request of the method with this id. Returns `None` if there is
+        /// no such method, or if the bytes are malformed.
+        #[must_use]
+        pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+            Some(match method {
+                1 => Self::InitializeConnection(::esatto_schema::InitializeConnectionRequestReader::parse(bytes).ok()?),
+                2 => Self::RegisterDataSource(::esatto_schema::RegisterDataSourceRequestReader::parse(bytes).ok()?),
+                3 => Self::UnregisterDataSource(::esatto_schema::UnregisterDataSourceRequestReader::parse(bytes).ok()?),
+                4 => Self::CommitData(::esatto_schema::CommitDataRequestReader::parse(bytes).ok()?),
+                5 => Self::GetAsyncCommand(::esatto_schema::GetAsyncCommandRequestReader::parse(bytes).ok()?),
+                6 => Self::RegisterTraceWriter(::esatto_schema::RegisterTraceWriterRequestReader::parse(bytes).ok()?),
+                7 => {
+                    Self::UnregisterTraceWriter(::esatto_schema::UnregisterTraceWriterRequestReader::parse(bytes).ok()?)
+                }
+                8 => Self::NotifyDataSourceStarted(
+                    ::esatto_schema::NotifyDataSourceStartedRequestReader::parse(bytes).ok()?,
+                ),
+                9 => Self::NotifyDataSourceStopped(
+                    ::esatto_schema::NotifyDataSourceStoppedRequestReader::parse(bytes).ok()?,
+                ),
+                10 => Self::ActivateTriggers(::esatto_schema::ActivateTriggersRequestReader::parse(bytes).ok()?),
+                11 => Self::Sync(::esatto_schema::SyncRequestReader::parse(bytes).ok()?),
+                12 => Self::UpdateDataSource(::esatto_schema::UpdateDataSourceRequestReader::parse(bytes).ok()?),
+                _ => return None,
+            })
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// Service `perfetto.protos.RelayPort`.
 pub mod relay_port {
-    use ::esatto_ipc as rpc;
+    use crate::runtime as rpc;
 
     /// The description of the service.
     pub static SERVICE: rpc::service::Service = rpc::service::Service {
@@ -77,6 +77,30 @@ pub mod relay_port {
         /// `SyncClockRequest` → `SyncClockResponse`
         pub fn sync_clock(&self, request: &::esatto_schema::SyncClockRequest) -> rpc::Call<'_, method::SyncClock> {
             rpc::Call::new(&self.channel, request)
+        }
+    }
+
+    /// Request to a `perfetto.protos.RelayPort`, which is read where it lies.
+    ///
+    /// It is for services that take calls as values, and answer them in their own way.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Request<'a> {
+        /// `InitRelayRequest` → `InitRelayResponse`
+        InitRelay(::esatto_schema::InitRelayRequestReader<'a>),
+        /// `SyncClockRequest` → `SyncClockResponse`
+        SyncClock(::esatto_schema::SyncClockRequestReader<'a>),
+    }
+
+    impl<'a> Request<'a> {
+        /// Reads the request of the method with this id. Returns `None` if there is
+        /// no such method, or if the bytes are malformed.
+        #[must_use]
+        pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+            Some(match method {
+                1 => Self::InitRelay(::esatto_schema::InitRelayRequestReader::parse(bytes).ok()?),
+                2 => Self::SyncClock(::esatto_schema::SyncClockRequestReader::parse(bytes).ok()?),
+                _ => return None,
+            })
         }
     }
 

@@ -238,6 +238,42 @@ pub mod handler {
         }
     }
 
+    /// Request to a `names.Handler`, which is read where it lies.
+    ///
+    /// It is for services that take calls as values, and answer them in their own way.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Request<'a> {
+        /// `Server` → `Client`
+        New(super::super::names::ServerReader<'a>),
+        /// `Server` → `stream Client`
+        Clone_(super::super::names::ServerReader<'a>),
+        /// `Server` → `Part`
+        Into_(super::super::names::ServerReader<'a>),
+        /// `Server` → `Client`
+        Result_(super::super::names::ServerReader<'a>),
+        /// `Part` → `Part`
+        Result__(super::super::names::client::PartReader<'a>),
+        /// `Server`, one-way
+        result(super::super::names::ServerReader<'a>),
+    }
+
+    impl<'a> Request<'a> {
+        /// Reads the request of the method with this id. Returns `None` if there is
+        /// no such method, or if the bytes are malformed.
+        #[must_use]
+        pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+            Some(match method {
+                1 => Self::New(super::super::names::ServerReader::parse(bytes).ok()?),
+                2 => Self::Clone_(super::super::names::ServerReader::parse(bytes).ok()?),
+                3 => Self::Into_(super::super::names::ServerReader::parse(bytes).ok()?),
+                4 => Self::Result_(super::super::names::ServerReader::parse(bytes).ok()?),
+                5 => Self::Result__(super::super::names::client::PartReader::parse(bytes).ok()?),
+                6 => Self::result(super::super::names::ServerReader::parse(bytes).ok()?),
+                _ => return None,
+            })
+        }
+    }
+
     /// A `names.Handler` that answers each call by an `async fn`.
     ///
     /// Functions that never await are plain code. Pass it to [`ServeAsync`].

@@ -192,6 +192,42 @@ pub mod keywords {
         }
     }
 
+    /// Request to a `names.Keywords`, which is read where it lies.
+    ///
+    /// It is for services that take calls as values, and answer them in their own way.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Request<'a> {
+        /// `Server` → `Client`
+        Type(super::super::names::ServerReader<'a>),
+        /// `Server` → `Client`
+        self_(super::super::names::ServerReader<'a>),
+        /// `Server` → `Client`
+        Self_(super::super::names::ServerReader<'a>),
+        /// `Server` → `Client`
+        rpc(super::super::names::ServerReader<'a>),
+        /// `Server` → `Client`
+        Dispatch(super::super::names::ServerReader<'a>),
+        /// `Server` → `stream Client`
+        AMethodWhoseDescriptionIsBroken(super::super::names::ServerReader<'a>),
+    }
+
+    impl<'a> Request<'a> {
+        /// Reads the request of the method with this id. Returns `None` if there is
+        /// no such method, or if the bytes are malformed.
+        #[must_use]
+        pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+            Some(match method {
+                1 => Self::Type(super::super::names::ServerReader::parse(bytes).ok()?),
+                2 => Self::self_(super::super::names::ServerReader::parse(bytes).ok()?),
+                3 => Self::Self_(super::super::names::ServerReader::parse(bytes).ok()?),
+                4 => Self::rpc(super::super::names::ServerReader::parse(bytes).ok()?),
+                5 => Self::Dispatch(super::super::names::ServerReader::parse(bytes).ok()?),
+                6 => Self::AMethodWhoseDescriptionIsBroken(super::super::names::ServerReader::parse(bytes).ok()?),
+                _ => return None,
+            })
+        }
+    }
+
     /// A `names.Keywords` that answers each call by an `async fn`.
     ///
     /// Functions that never await are plain code. Pass it to [`ServeAsync`].
@@ -405,6 +441,27 @@ pub mod rpc {
             request: &super::super::names::Server,
         ) -> rpc::Call<'_, method::TheOnlyMethodOfAServiceIsBroken> {
             rpc::Call::new(&self.channel, request)
+        }
+    }
+
+    /// Request to a `names.Rpc`, which is read where it lies.
+    ///
+    /// It is for services that take calls as values, and answer them in their own way.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Request<'a> {
+        /// `Server` → `Client`
+        TheOnlyMethodOfAServiceIsBroken(super::super::names::ServerReader<'a>),
+    }
+
+    impl<'a> Request<'a> {
+        /// Reads the request of the method with this id. Returns `None` if there is
+        /// no such method, or if the bytes are malformed.
+        #[must_use]
+        pub fn read(method: u32, bytes: &'a [u8]) -> Option<Self> {
+            Some(match method {
+                1 => Self::TheOnlyMethodOfAServiceIsBroken(super::super::names::ServerReader::parse(bytes).ok()?),
+                _ => return None,
+            })
         }
     }
 
