@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use esatto_ipc::address::{CONSUMER_SOCK_NAME, unusable_run_dir};
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, Stream};
-use esatto_schema::consumer_port;
+use esatto_ports::consumer_port;
 
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
         if !is_named && address.is_open_to_all() {
             stream.refuse_stranger(address)?;
         }
-        BlockingClient::bind(stream, consumer_port::SERVICE, CONNECT_TIMEOUT)
+        BlockingClient::bind(stream, consumer_port::SERVICE.name, CONNECT_TIMEOUT)
     });
     connected.map_err(|error| {
         let failure = Failure::new(format!("cannot reach a tracing service at {address}"), &error);

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use esatto_ipc::{Address, BlockingClient};
-use esatto_protozero::{Owned as _, ProtoString};
+use esatto_ports::consumer_port::method;
+use esatto_protozero::ProtoString;
 use esatto_schema::observable_events::CloneTriggerHit;
-use esatto_schema::{CloneSessionRequest, CloneSessionResponseReader, ReadBuffersResponseReader};
+use esatto_schema::{CloneSessionRequest, CloneSessionResponseReader, ReadBuffersRequest, ReadBuffersResponseReader};
 
 use crate::failure::{Attempt as _, Failure};
 use crate::service_connection::{connect, lost};
@@ -287,7 +288,8 @@ fn write_held(files: &mut Files, held: &mut Vec<Vec<u8>>) -> Result<Output, Fail
 /// Makes a clone, and returns the connection that has it.
 fn clone_session(address: &Address, request: &CloneSessionRequest, what: &str) -> Result<BlockingClient, Failure> {
     let mut client = connect(address)?;
-    let reply = client.call("CloneSession", &request.encode(), Some(CLONE_TIMEOUT)).map_err(lost)?;
+    let call = client.send_message::<method::CloneSession>(request, None).map_err(lost)?;
+    let reply = client.wait_reply(call, Some(CLONE_TIMEOUT)).map_err(lost)?;
     let response = CloneSessionResponseReader::new(&reply.body);
     if !reply.success || response.success() != Some(true) {
         let why = response.error().map(|why| String::from_utf8_lossy(why).into_owned());
@@ -305,23 +307,24 @@ fn read(
 ) -> Result<(), Failure> {
     let mut packet = Vec::new();
     let mut bytes = 0;
-    let reading = client.call_stream("ReadBuffers", &[], Some(READ_TIMEOUT), |body| {
-        for slice in ReadBuffersResponseReader::new(body).slices() {
-            packet.extend_from_slice(slice.data().unwrap_or_default());
-            if packet.len() > MAX_PACKET_BYTES {
-                return Err(Failure::new(what, "the service sent a packet of more than 256 MiB").into());
+    let reading =
+        client.call_stream::<method::ReadBuffers, _>(&ReadBuffersRequest::default(), Some(READ_TIMEOUT), |body| {
+            for slice in ReadBuffersResponseReader::new(body).slices() {
+                packet.extend_from_slice(slice.data().unwrap_or_default());
+                if packet.len() > MAX_PACKET_BYTES {
+                    return Err(Failure::new(what, "the service sent a packet of more than 256 MiB").into());
+                }
+                if bytes > max_bytes {
+                    return Err(Failure::new(what, "the service sends more than its buffers can hold").into());
+                }
+                if slice.last_slice_for_packet() == Some(true) {
+                    bytes += packet.len() as u64;
+                    visit(&packet)?;
+                    packet.clear();
+                }
             }
-            if bytes > max_bytes {
-                return Err(Failure::new(what, "the service sends more than its buffers can hold").into());
-            }
-            if slice.last_slice_for_packet() == Some(true) {
-                bytes += packet.len() as u64;
-                visit(&packet)?;
-                packet.clear();
-            }
-        }
-        Ok::<(), Error>(())
-    });
+            Ok::<(), Error>(())
+        });
     match reading {
         Ok(true) | Err(Error::Unneeded) => Ok(()),
         Ok(false) => Err(Failure::new(what, "the service refused to read it")),

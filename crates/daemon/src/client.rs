@@ -7,10 +7,10 @@ use esatto_ipc::connection::Io;
 use esatto_ipc::{
     Connection, Error as IpcError, Family, ForeignFd, Frame, Host, HostEvent, Invoke, Limits, Peer, Stream,
 };
-use esatto_schema::{consumer_port, producer_port, relay_port};
+use esatto_ports::relay_port;
 use esatto_service::{
     CallId, ClientId, ConsumerCall, Input, MemoryKind, Outputs, Peer as ServicePeer, ProducerCall, RelayCall, Service,
-    SharedBuffer as _,
+    SharedBuffer,
 };
 use esatto_shm::{MappedRegion, Region as _, ServiceRegion};
 use rustix::event::epoll::EventFlags;
@@ -351,24 +351,24 @@ impl Call<'_> {
             log::warn!("{}: an invalid {} is refused", self.name(), frame.kind());
         }
         let Some(HostEvent::Invoke(invoke)) = event else { return };
-        log::trace!("{}: {} ({} bytes)", self.name(), invoke.method, invoke.args.len());
+        log::trace!("{}: {} ({} bytes)", self.name(), invoke.method.name, invoke.args.len());
         if self.pending.len() >= MAX_PENDING_CALLS && !invoke.drop_reply {
             log::warn!(
                 "{}: {MAX_PENDING_CALLS} calls wait for a reply already, so {} is rejected",
                 self.name(),
-                invoke.method
+                invoke.method.name
             );
             self.host.reply_rejected(invoke.request_id, io.out.buffer());
             return;
         }
         let parsed = match self.role {
-            Role::Producer if invoke.service == relay_port::SERVICE => self.relay_call(&invoke, context),
+            Role::Producer if core::ptr::eq(invoke.service, &relay_port::SERVICE) => self.relay_call(&invoke, context),
             Role::Producer => self.producer_call(&invoke, io.fd, context),
             Role::Consumer => self.consumer_call(&invoke, io.fd, context),
         };
         if !parsed {
             context.counters.bad_calls.add_one();
-            log::warn!("{}: the arguments of {} do not parse", self.name(), invoke.method);
+            log::warn!("{}: the arguments of {} do not parse", self.name(), invoke.method.name);
             self.host.reply_not_invoked(invoke.request_id, io.out.buffer());
         }
     }
@@ -384,17 +384,15 @@ impl Call<'_> {
             self.feed(Input::ProducerConnected { client: self.id, peer, memory }, context);
             self.name_machine(context);
         }
-        let method = method_of(producer_port::Method::ALL, invoke);
-        let Some(mut method) = method.and_then(|method| ProducerCall::parse(method, invoke.args).ok()) else {
-            return false;
-        };
-        if let ProducerCall::InitializeConnection { request, offered } = &mut method {
+        let Some(method) = ProducerCall::read(invoke.method_id, invoke.args) else { return false };
+        let mut offered = None;
+        if let ProducerCall::InitializeConnection(request) = &method {
             if request.producer_provided_shmem() == Some(true) {
                 let hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0);
                 match fd.take().map(|fd| self.adopt(&fd, hint, context.shares)) {
                     Some(Ok((region, buffer))) => {
                         *self.adopted = Some(region);
-                        *offered = Some(Box::new(buffer));
+                        offered = Some(Box::new(buffer) as Box<dyn SharedBuffer>);
                     }
                     refused => {
                         context.counters.memory_refused.add_one();
@@ -408,7 +406,7 @@ impl Call<'_> {
             }
         }
         let call = self.note(invoke);
-        self.feed(Input::ProducerCall { call, method }, context);
+        self.feed(Input::ProducerCall { call, method, offered }, context);
         true
     }
 
@@ -444,10 +442,7 @@ impl Call<'_> {
             let peer = self.service_peer();
             self.feed(Input::ConsumerConnected { client: self.id, peer }, context);
         }
-        let method = method_of(consumer_port::Method::ALL, invoke);
-        let Some(method) = method.and_then(|method| ConsumerCall::parse(method, invoke.args).ok()) else {
-            return false;
-        };
+        let Some(method) = ConsumerCall::read(invoke.method_id, invoke.args) else { return false };
         let call = self.note(invoke);
         let takes_file = matches!(method, ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_));
         if takes_file {
@@ -465,8 +460,7 @@ impl Call<'_> {
             self.feed(Input::RelayConnected { client: self.id, peer: self.service_peer() }, context);
             self.name_machine(context);
         }
-        let method = method_of(relay_port::Method::ALL, invoke);
-        let Some(method) = method.and_then(|method| RelayCall::parse(method, invoke.args).ok()) else { return false };
+        let Some(method) = RelayCall::read(invoke.method_id, invoke.args) else { return false };
         let call = self.note(invoke);
         self.feed(Input::RelayCall { call, method }, context);
         true
@@ -517,10 +511,4 @@ fn memory_kind(host: &Host) -> MemoryKind {
         Family::Unix => MemoryKind::Shared,
         _ => MemoryKind::Emulated,
     }
-}
-
-/// Returns the method of a call. Its id is its position in the list, counted from 1.
-fn method_of<M: Copy>(all: &[M], invoke: &Invoke<'_>) -> Option<M> {
-    let at = usize::try_from(invoke.method_id).ok()?.checked_sub(1)?;
-    all.get(at).copied()
 }

@@ -87,12 +87,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esatto_protozero::Owned;
-use esatto_schema::{DataSourceDescriptor, producer_port};
+use esatto_schema::DataSourceDescriptor;
 use esatto_shm::Arbiter;
 
 pub use crate::connection::producer::Event;
 use crate::connection::producer::{Endpoint as Protocol, Identity, Tag};
-use crate::connection::transport::{SocketPlace, SocketTransport, TransportEvent};
+use crate::connection::transport::{PRODUCER_PORT, SocketPlace, SocketTransport, TransportEvent};
 use crate::data_source::BufferExhausted;
 use crate::error::Error;
 use crate::os::{self, Waker};
@@ -169,7 +169,7 @@ impl EndpointBuilder {
     /// If the address does not parse, no service listens, or memory cannot be allocated.
     pub fn connect(self) -> Result<Endpoint, Error> {
         let socket = SocketPlace::of_producers(self.socket.as_deref())?;
-        let link = SocketTransport::connect(&socket, producer_port::SERVICE);
+        let link = SocketTransport::connect(&socket, PRODUCER_PORT);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 
@@ -179,7 +179,7 @@ impl EndpointBuilder {
     ///
     /// If it is not such a socket, or memory cannot be allocated.
     pub fn over(self, socket: impl Into<OwnedFd>) -> Result<Endpoint, Error> {
-        let link = SocketTransport::adopt(socket.into(), producer_port::SERVICE);
+        let link = SocketTransport::adopt(socket.into(), PRODUCER_PORT);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use esatto_protozero::Owned;
+use esatto_protozero::service::{Rpc, method_of};
 
 use crate::address::Address;
 use crate::client::{Client, ClientEvent, RequestId};
@@ -45,6 +46,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns true if this is a reply to a call of the method.
+    pub fn is_of<M: Rpc>(&self) -> bool {
+        self.method == name_of::<M>()
+    }
+
     /// Decodes the reply message.
     ///
     /// # Errors
@@ -114,18 +120,22 @@ impl BlockingClient {
         result
     }
 
-    /// Calls a method and waits for its reply, both as messages.
+    /// Calls a method of generated bindings, and waits for its reply.
     ///
     /// # Errors
     ///
     /// As [`call`](Self::call) and [`Reply::decode`].
-    pub fn call_message<Q: Owned, R: Owned>(
-        &mut self,
-        method: &'static str,
-        request: &Q,
-        timeout: Option<Duration>,
-    ) -> Result<R, Error> {
-        self.call(method, &request.encode(), timeout)?.decode()
+    pub fn call_message<M: Rpc>(&mut self, request: &M::Request, timeout: Option<Duration>) -> Result<M::Reply, Error> {
+        self.call(name_of::<M>(), &request.encode(), timeout)?.decode()
+    }
+
+    /// As [`send`](Self::send), with a method of generated bindings.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_message<M: Rpc>(&mut self, request: &M::Request, fd: Option<OwnedFd>) -> Result<RequestId, Error> {
+        self.send(name_of::<M>(), &request.encode(), fd)
     }
 
     /// Calls a method, with an optional descriptor. [`wait_reply`](Self::wait_reply) returns the
@@ -198,20 +208,20 @@ impl BlockingClient {
         Ok(self.unstash(0))
     }
 
-    /// Calls a streaming method and passes each reply's body to `visit` until the stream ends.
-    /// Returns false if the service rejected the call. Each reply may take `timeout`.
+    /// Calls a streaming method of generated bindings, and passes each reply's body to `visit`
+    /// until the stream ends. Returns false if the service rejected the call. Each reply may take
+    /// `timeout`.
     ///
     /// # Errors
     ///
     /// As [`call`](Self::call), and errors of `visit`.
-    pub fn call_stream<E: From<Error>>(
+    pub fn call_stream<M: Rpc, E: From<Error>>(
         &mut self,
-        method: &'static str,
-        args: &[u8],
+        request: &M::Request,
         timeout: Option<Duration>,
         mut visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let request = self.send(method, args, None)?;
+        let request = self.send_message::<M>(request, None)?;
         loop {
             let reply = self.wait_reply(request, timeout)?;
             if !reply.success {
@@ -227,6 +237,11 @@ impl BlockingClient {
     /// Returns true if the service has this method.
     pub fn has_method(&self, method: &str) -> bool {
         self.client.has_method(method)
+    }
+
+    /// Returns true if the service has this method of generated bindings.
+    pub fn has<M: Rpc>(&self) -> bool {
+        self.has_method(name_of::<M>())
     }
 
     /// Takes the newest descriptor that arrived.
@@ -297,6 +312,10 @@ impl BlockingClient {
         }
         if self.connection.wait(deadline)? { Ok(()) } else { Err(Error::Timeout) }
     }
+}
+
+fn name_of<M: Rpc>() -> &'static str {
+    const { method_of::<M>().name }
 }
 
 impl AsFd for BlockingClient {

@@ -22,6 +22,8 @@
 //! ```
 
 use esatto_map::Map;
+use esatto_protozero::Owned as _;
+use esatto_protozero::service::{Kind, Rpc, method_of};
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
@@ -122,6 +124,20 @@ impl Client {
             self.pending.insert(id, method);
         }
         Ok(Some(RequestId(id)))
+    }
+
+    /// As [`invoke`](Self::invoke), with the method as a type of generated bindings.
+    ///
+    /// # Errors
+    ///
+    /// As [`invoke`](Self::invoke).
+    pub fn invoke_message<M: Rpc>(
+        &mut self,
+        request: &M::Request,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<RequestId>, Error> {
+        let method = const { method_of::<M>() };
+        self.invoke(method.name, &request.encode(), matches!(method.kind, Kind::OneWay), out)
     }
 
     /// Handles a frame that arrived. Returns `None` if it answers no open request.

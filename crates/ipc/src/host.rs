@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use esatto_protozero::Fields;
+use esatto_protozero::service::{Method, Service};
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
 use crate::peer::Peer;
-use crate::service::Service;
 
 /// Request of a frame to the layer above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum HostEvent<'a> {
     /// A call. Answer it with exactly one of the `reply_…` functions (streams: until `has_more` is
@@ -26,14 +26,14 @@ pub enum HostEvent<'a> {
 }
 
 /// Call of an existing method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Invoke<'a> {
-    /// Name of the service.
-    pub service: &'static str,
-    /// Number of the method, from 1.
+    /// The service.
+    pub service: &'static Service,
+    /// Id of the method, from 1.
     pub method_id: u32,
-    /// Name of the method.
-    pub method: &'static str,
+    /// The method.
+    pub method: &'static Method,
     /// Id for the reply. The client chose it, and it need not be unique.
     pub request_id: u64,
     /// The request message. It is a sequence of fields, whose contents are not checked.
@@ -131,9 +131,9 @@ impl Host {
         drop_reply: bool,
         out: &mut Vec<u8>,
     ) -> Option<HostEvent<'a>> {
-        let entry = |id: u32| usize::try_from(id).ok()?.checked_sub(1);
-        let service = entry(service_id).and_then(|i| self.services.get(i));
-        let method = service.and_then(|service| Some((service.name, service.methods.get(entry(method_id)?)?.name)));
+        let index = usize::try_from(service_id).ok().and_then(|id| id.checked_sub(1));
+        let service = index.and_then(|index| self.services.get(index).copied());
+        let method = service.and_then(|service| Some((service, service.method(method_id)?)));
         let Some((service, method)) = method.filter(|_| Fields::new(args).check().is_ok()) else {
             self.reply_not_invoked(request_id, out);
             return None;

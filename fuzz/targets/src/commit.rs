@@ -15,8 +15,8 @@ pub fn service_commit(request: &[u8]) {
     let mut session = Session::start();
     session.producer(ProducerCall::CommitData(proto::CommitDataRequestReader::new(request)));
     session.producer(ProducerCall::CommitData(proto::CommitDataRequestReader::new(request)));
-    session.consumer(ConsumerCall::ReadBuffers);
-    session.consumer(ConsumerCall::GetTraceStats);
+    session.consumer(ConsumerCall::ReadBuffers(proto::ReadBuffersRequestReader::default()));
+    session.consumer(ConsumerCall::GetTraceStats(proto::GetTraceStatsRequestReader::default()));
 }
 
 /// A service with a producer and a consumer whose session runs.
@@ -33,9 +33,8 @@ impl Session {
         let peer = Peer { uid: 0, pid: None, machine_id: 0 };
         session.feed(Input::ProducerConnected { client: PRODUCER, peer, memory: MemoryKind::Emulated });
         session.feed(Input::ConsumerConnected { client: CONSUMER, peer });
-        let hello = proto::InitializeConnectionRequestReader::new(&[]);
-        session.producer(ProducerCall::InitializeConnection { request: hello, offered: None });
-        session.producer(ProducerCall::GetAsyncCommand);
+        session.producer(ProducerCall::InitializeConnection(proto::InitializeConnectionRequestReader::default()));
+        session.producer(ProducerCall::GetAsyncCommand(proto::GetAsyncCommandRequestReader::default()));
         // data_source_descriptor { name: "d" }
         let descriptor = [0x0a, 3, 0x0a, 1, b'd'];
         session.producer(ProducerCall::RegisterDataSource(proto::RegisterDataSourceRequestReader::new(&descriptor)));
@@ -47,7 +46,7 @@ impl Session {
 
     fn producer(&mut self, method: ProducerCall<'_>) {
         let call = self.call(PRODUCER);
-        self.feed(Input::ProducerCall { call, method });
+        self.feed(Input::ProducerCall { call, method, offered: None });
     }
 
     fn consumer(&mut self, method: ConsumerCall<'_>) {

@@ -1,14 +1,15 @@
 //! Streams of frames from one hostile connection, through the RPC layer into a service that
 //! meanwhile records another producer.
 
+use esatto_ports::{consumer_port, producer_port};
+use esatto_ports::Rpc as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esatto_ipc::{Family, FrameDecoder, Host, HostEvent, Invoke, Peer as IpcPeer};
 use esatto_protozero::{Fields, Owned, Value};
 use esatto_schema::{
-    ChangeTraceConfigRequest, EnableTracingRequest, ReadBuffersResponseReader, TraceConfig, consumer_port,
-    producer_port, relay_port,
+    ChangeTraceConfigRequest, EnableTracingRequest, ReadBuffersResponseReader, TraceConfig,
 };
 use esatto_service::{
     CallId, ClientId, ConsumerCall, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall, RelayCall, Service,
@@ -143,15 +144,15 @@ impl World {
         }
         // size_kb: 64
         let config = [message(1, &[0x08, 64]), message(2, &source)].concat();
-        self.consumer(client, consumer_port::Method::EnableTracing, &message(1, &config));
+        self.consumer(client, consumer_port::method::EnableTracing::METHOD, &message(1, &config));
     }
 
     /// Offers a data source with the producer's name.
     fn introduce(&mut self, client: ClientId, name: &[u8]) {
         let introduction = [&SMALL_MEMORY[..], &message(3, name)].concat();
-        self.producer(client, producer_port::Method::InitializeConnection, &introduction);
-        self.producer(client, producer_port::Method::GetAsyncCommand, &[]);
-        self.producer(client, producer_port::Method::RegisterDataSource, &message(1, &message(1, name)));
+        self.producer(client, producer_port::method::InitializeConnection::METHOD, &introduction);
+        self.producer(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
+        self.producer(client, producer_port::method::RegisterDataSource::METHOD, &message(1, &message(1, name)));
     }
 
     /// The victim commits a packet into its buffer, the first there was.
@@ -160,13 +161,13 @@ impl World {
         let header = [chunk_id, 0, 0, 0, 1, 0, 1, 0];
         let chunk = [&header[..], &varint(packet.len() as u64), &packet].concat();
         let args = message(1, &[vec![0x18, 1], message(4, &chunk)].concat());
-        self.producer(VICTIM, producer_port::Method::CommitData, &args);
+        self.producer(VICTIM, producer_port::method::CommitData::METHOD, &args);
     }
 
     /// Only the victim wrote into its session, and all its packets are there.
     fn finish(mut self, farewell: Input<'_>) {
         self.commit(1);
-        self.consumer(WATCHER, consumer_port::Method::ReadBuffers, &[]);
+        self.consumer(WATCHER, consumer_port::method::ReadBuffers::METHOD, &[]);
         let read = core::mem::take(&mut self.read);
         let texts: Vec<&[u8]> = read
             .chunk_by(|_, _| true)
@@ -220,31 +221,29 @@ impl World {
     fn invoke(&mut self, invoke: &Invoke<'_>, host: &Host) -> bool {
         let id = host.peer();
         let peer = Peer { uid: id.uid, pid: id.pid, machine_id: id.machine_id };
-        let number = invoke.method_id as usize - 1;
         self.last_request += 1;
         let call = CallId { client: HOSTILE, request: self.last_request };
-        match invoke.service {
+        match invoke.service.name {
             "ProducerPort" => {
                 if !core::mem::replace(&mut self.is_client, true) {
                     self.feed(Input::ProducerConnected { client: HOSTILE, peer, memory: self.memory });
                 }
-                let Ok(mut method) = ProducerCall::parse(producer_port::Method::ALL[number], invoke.args) else {
-                    return false;
-                };
-                if let ProducerCall::InitializeConnection { request, offered } = &mut method {
+                let Some(method) = ProducerCall::read(invoke.method_id, invoke.args) else { return false };
+                let mut offered = None;
+                if let ProducerCall::InitializeConnection(request) = &method {
                     if self.offers_memory && request.producer_provided_shmem() == Some(true) {
-                        *offered = region(16384, 4096, invoke.args);
+                        offered = region(16384, 4096, invoke.args);
                     }
                 }
                 self.note(invoke, call);
-                self.feed(Input::ProducerCall { call, method });
+                self.feed(Input::ProducerCall { call, method, offered });
             }
             "RelayPort" => {
                 if !core::mem::replace(&mut self.is_relay, true) {
                     self.feed(Input::RelayConnected { client: HOSTILE, peer });
                     self.feed(Input::MachineNamed { client: HOSTILE, name: &id.machine_name });
                 }
-                let Ok(method) = RelayCall::parse(relay_port::Method::ALL[number], invoke.args) else { return false };
+                let Some(method) = RelayCall::read(invoke.method_id, invoke.args) else { return false };
                 self.note(invoke, call);
                 self.feed(Input::RelayCall { call, method });
             }
@@ -252,9 +251,7 @@ impl World {
                 if !core::mem::replace(&mut self.is_client, true) {
                     self.feed(Input::ConsumerConnected { client: HOSTILE, peer });
                 }
-                let Ok(method) = ConsumerCall::parse(consumer_port::Method::ALL[number], invoke.args) else {
-                    return false;
-                };
+                let Some(method) = ConsumerCall::read(invoke.method_id, invoke.args) else { return false };
                 if is_left_out(&method, invoke.args) {
                     return true;
                 }
@@ -271,14 +268,14 @@ impl World {
         }
     }
 
-    fn producer(&mut self, client: ClientId, method: producer_port::Method, args: &[u8]) {
-        let method = ProducerCall::parse(method, args).expect("own arguments");
+    fn producer(&mut self, client: ClientId, method: u32, args: &[u8]) {
+        let method = ProducerCall::read(method, args).expect("own arguments");
         self.last_request += 1;
-        self.feed(Input::ProducerCall { call: CallId { client, request: self.last_request }, method });
+        self.feed(Input::ProducerCall { call: CallId { client, request: self.last_request }, method, offered: None });
     }
 
-    fn consumer(&mut self, client: ClientId, method: consumer_port::Method, args: &[u8]) {
-        let method = ConsumerCall::parse(method, args).expect("own arguments");
+    fn consumer(&mut self, client: ClientId, method: u32, args: &[u8]) {
+        let method = ConsumerCall::read(method, args).expect("own arguments");
         let call = CallId { client, request: self.last_request + 1 };
         self.last_request += 1;
         self.feed(Input::ConsumerCall { call, method, file_attached: false });

@@ -1,9 +1,10 @@
 //! Shared memory that its producer changes while the service takes chunks out of it and scrapes it.
 
+use esatto_ports::{consumer_port, producer_port};
+use esatto_ports::Rpc as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use esatto_schema::{consumer_port, producer_port};
 use esatto_service::{
     CallId, ClientId, ConsumerCall, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall, Service,
     ServiceConfig, SystemFacts,
@@ -108,47 +109,47 @@ fn serve(region: &Arc<PrivateRegion>, commits: &[u8]) {
             }
         }
     };
-    let mut producer = |method: producer_port::Method, args: &[u8], feed: &mut dyn FnMut(Input<'_>)| {
+    let mut producer = |method: u32, args: &[u8], feed: &mut dyn FnMut(Input<'_>)| {
         requests += 1;
-        let method = ProducerCall::parse(method, args).expect("own arguments");
-        feed(Input::ProducerCall { call: CallId { client: PRODUCER, request: requests }, method });
+        let method = ProducerCall::read(method, args).expect("own arguments");
+        feed(Input::ProducerCall { call: CallId { client: PRODUCER, request: requests }, method, offered: None });
     };
     let mut reads = 1 << 32;
-    let mut consumer = |method: consumer_port::Method, args: &[u8], feed: &mut dyn FnMut(Input<'_>)| {
+    let mut consumer = |method: u32, args: &[u8], feed: &mut dyn FnMut(Input<'_>)| {
         reads += 1;
-        let method = ConsumerCall::parse(method, args).expect("own arguments");
+        let method = ConsumerCall::read(method, args).expect("own arguments");
         let call = CallId { client: CONSUMER, request: reads };
         feed(Input::ConsumerCall { call, method, file_attached: false });
     };
     feed(Input::ConsumerConnected { client: CONSUMER, peer });
     let source = message(1, &message(1, b"d"));
     let session = [message(1, &[0x08, 64]), message(2, &source)].concat();
-    consumer(consumer_port::Method::EnableTracing, &message(1, &session), &mut feed);
+    consumer(consumer_port::method::EnableTracing::METHOD, &message(1, &session), &mut feed);
     feed(Input::ProducerConnected { client: PRODUCER, peer, memory: MemoryKind::Shared });
     // smb_scraping_mode: enabled
-    producer(producer_port::Method::InitializeConnection, &[0x20, 1], &mut feed);
-    producer(producer_port::Method::GetAsyncCommand, &[], &mut feed);
-    producer(producer_port::Method::RegisterDataSource, &message(1, &message(1, b"d")), &mut feed);
+    producer(producer_port::method::InitializeConnection::METHOD, &[0x20, 1], &mut feed);
+    producer(producer_port::method::GetAsyncCommand::METHOD, &[], &mut feed);
+    producer(producer_port::method::RegisterDataSource::METHOD, &message(1, &message(1, b"d")), &mut feed);
     for writer in 1..4 {
-        producer(producer_port::Method::RegisterTraceWriter, &[0x08, writer, 0x10, 1], &mut feed);
+        producer(producer_port::method::RegisterTraceWriter::METHOD, &[0x08, writer, 0x10, 1], &mut feed);
     }
     for step in commits.chunks(2) {
         match step[0] % 8 {
             // Scrapes, because no producer acknowledges the flush before.
             0 => {
-                consumer(consumer_port::Method::Flush, &[], &mut feed);
-                producer(producer_port::Method::CommitData, &[0x18, 0xff, 0xff, 3], &mut feed);
+                consumer(consumer_port::method::Flush::METHOD, &[], &mut feed);
+                producer(producer_port::method::CommitData::METHOD, &[0x18, 0xff, 0xff, 3], &mut feed);
             }
-            1 => consumer(consumer_port::Method::ReadBuffers, &[], &mut feed),
+            1 => consumer(consumer_port::method::ReadBuffers::METHOD, &[], &mut feed),
             // page, chunk, target_buffer: 1
             _ => {
                 let chunk = step.get(1).copied().unwrap_or(0) & 15;
                 let moved = [0x08, step[0] >> 3 & 7, 0x10, chunk, 0x18, 1];
-                producer(producer_port::Method::CommitData, &message(1, &moved), &mut feed);
+                producer(producer_port::method::CommitData::METHOD, &message(1, &moved), &mut feed);
             }
         }
     }
     feed(Input::ProducerDisconnected(PRODUCER));
-    consumer(consumer_port::Method::ReadBuffers, &[], &mut feed);
+    consumer(consumer_port::method::ReadBuffers::METHOD, &[], &mut feed);
     feed(Input::ConsumerDisconnected(CONSUMER));
 }

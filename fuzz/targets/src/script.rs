@@ -1,5 +1,7 @@
 //! Bytes as a script: small numbers and strings of bytes, as long as there are some.
 
+use esatto_protozero::service::Service;
+
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
     rest: &'a [u8],
@@ -17,6 +19,11 @@ impl<'a> Script<'a> {
     /// The next byte; 0 at the end.
     pub(crate) fn u8(&mut self) -> u8 {
         self.bytes(1).first().copied().unwrap_or(0)
+    }
+
+    /// The id of a method that the next byte chooses.
+    pub(crate) fn method(&mut self, service: &Service) -> u32 {
+        u32::from(self.u8()) % service.methods.len() as u32 + 1
     }
 
     /// The next two bytes, little-endian.

@@ -1,10 +1,11 @@
 //! The service between hostile producers and hostile consumers.
 
+use esatto_ports::{consumer_port, producer_port};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esatto_protozero::Owned;
-use esatto_schema::{ChangeTraceConfigRequest, EnableTracingRequest, TraceConfig, consumer_port, producer_port};
+use esatto_schema::{ChangeTraceConfigRequest, EnableTracingRequest, TraceConfig,};
 use esatto_service::{
     CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall, Service,
     ServiceConfig, SystemFacts, TimerId,
@@ -110,20 +111,18 @@ impl<'a> World<'a> {
 
     fn producer_call(&mut self) {
         let Some(client) = self.pick(|world| &mut world.producers) else { return };
-        let methods = producer_port::Method::ALL;
-        let method = methods[usize::from(self.script.u8()) % methods.len()];
+        let id = self.script.method(&producer_port::SERVICE);
         let request = self.script.string();
-        let Ok(method) = ProducerCall::parse(method, request) else { return };
+        let Some(method) = ProducerCall::read(id, request) else { return };
         let call = self.new_call(client);
-        self.feed(Input::ProducerCall { call, method });
+        self.feed(Input::ProducerCall { call, method, offered: None });
     }
 
     fn consumer_call(&mut self) {
         let Some(client) = self.pick(|world| &mut world.consumers) else { return };
-        let methods = consumer_port::Method::ALL;
-        let id = methods[usize::from(self.script.u8()) % methods.len()];
+        let id = self.script.method(&consumer_port::SERVICE);
         let request = self.script.string();
-        let Ok(method) = ConsumerCall::parse(id, request) else { return };
+        let Some(method) = ConsumerCall::read(id, request) else { return };
         let config = match method {
             ConsumerCall::EnableTracing(_) => {
                 EnableTracingRequest::decode(request).ok().and_then(|request| request.trace_config)

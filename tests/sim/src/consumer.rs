@@ -1,5 +1,7 @@
 //! An honest consumer, which makes sessions of every kind and uses all methods of its port.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
 use esatto_schema::priority_boost_config::BoostPolicy;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
@@ -11,7 +13,7 @@ use esatto_schema::trace_config::{
 };
 use esatto_schema::{
     CloneSessionRequest, CloneSessionResponseReader, DataSourceConfig, ObserveEventsResponseReader,
-    PriorityBoostConfig, TraceConfig, consumer_port::Method,
+    PriorityBoostConfig, TraceConfig,
 };
 use esatto_service::{MemoryKind, Peer};
 
@@ -87,7 +89,7 @@ impl Consumer {
             self.has_ended = false;
             if reply.success {
                 let request = Pb::default().int(2, 1);
-                self.enable = Some(world.call(self.client, Method::EnableTracing.id(), &request.0, false));
+                self.enable = Some(world.call(self.client, method::EnableTracing::METHOD, &request.0, false));
             }
         } else if self.detach.as_ref().is_some_and(|(request, _)| *request == reply.request) {
             self.detach = None;
@@ -127,8 +129,8 @@ impl Consumer {
         }
     }
 
-    fn call(&self, world: &mut World, method: Method, args: &[u8]) -> u64 {
-        world.call(self.client, method.id(), args, false)
+    fn call(&self, world: &mut World, method: u32, args: &[u8]) -> u64 {
+        world.call(self.client, method, args, false)
     }
 
     fn go_on(&mut self, world: &mut World) {
@@ -152,9 +154,9 @@ impl Consumer {
         match world.rng.below(40) {
             0..=13 => self.read(world),
             14..=18 => self.flush(world),
-            19..=22 => drop(self.call(world, Method::GetTraceStats, &[])),
+            19..=22 => drop(self.call(world, method::GetTraceStats::METHOD, &[])),
             23..=26 if self.is_deferred => {
-                self.call(world, Method::StartTracing, &[]);
+                self.call(world, method::StartTracing::METHOD, &[]);
             }
             27 if world.rng.percent(30) => self.stop(world),
             28 if world.rng.percent(20) => self.free(world),
@@ -164,7 +166,7 @@ impl Consumer {
             33 => {
                 let config = config(world).0;
                 let request = Pb::default().bytes(1, &config.encode());
-                self.call(world, Method::ChangeTraceConfig, &request.0);
+                self.call(world, method::ChangeTraceConfig::METHOD, &request.0);
             }
             _ => {}
         }
@@ -186,17 +188,17 @@ impl Consumer {
         } else if self.final_reads < 2 {
             self.read(world);
         } else {
-            self.call(world, Method::GetTraceStats, &[]);
+            self.call(world, method::GetTraceStats::METHOD, &[]);
             self.free(world);
         }
     }
 
     fn stop(&mut self, world: &mut World) {
-        self.call(world, Method::DisableTracing, &[]);
+        self.call(world, method::DisableTracing::METHOD, &[]);
     }
 
     fn free(&mut self, world: &mut World) {
-        self.call(world, Method::FreeBuffers, &[]);
+        self.call(world, method::FreeBuffers::METHOD, &[]);
         self.has_session = false;
         self.has_ended = false;
         self.asked_to_stop = false;
@@ -205,7 +207,7 @@ impl Consumer {
     }
 
     fn read(&mut self, world: &mut World) {
-        self.read = Some(self.call(world, Method::ReadBuffers, &[]));
+        self.read = Some(self.call(world, method::ReadBuffers::METHOD, &[]));
     }
 
     fn flush(&mut self, world: &mut World) {
@@ -216,12 +218,12 @@ impl Consumer {
         if world.rng.percent(30) {
             request = request.int(2, world.rng.pick(&[0x20, 0x22, 0x23]));
         }
-        self.call(world, Method::Flush, &request.0);
+        self.call(world, method::Flush::METHOD, &request.0);
     }
 
     fn detach(&mut self, world: &mut World) {
         let key = format!("key-{}", world.name());
-        let request = self.call(world, Method::Detach, &Pb::default().bytes(1, key.as_bytes()).0);
+        let request = self.call(world, method::Detach::METHOD, &Pb::default().bytes(1, key.as_bytes()).0);
         self.detach = Some((request, key));
     }
 
@@ -233,7 +235,7 @@ impl Consumer {
         let (_, key) = world.detached.swap_remove(at);
         self.asked_to_stop = false;
         self.final_reads = 0;
-        let request = self.call(world, Method::Attach, &Pb::default().bytes(1, key.as_bytes()).0);
+        let request = self.call(world, method::Attach::METHOD, &Pb::default().bytes(1, key.as_bytes()).0);
         self.attach = Some((request, key));
     }
 
@@ -247,7 +249,7 @@ impl Consumer {
         if world.profile.clones && world.rng.percent(70) {
             request = request.int(1, 4);
         }
-        self.observe = Some(self.call(world, Method::ObserveEvents, &request.0));
+        self.observe = Some(self.call(world, method::ObserveEvents::METHOD, &request.0));
     }
 
     /// Asks for a clone of some session, or of none.
@@ -268,21 +270,21 @@ impl Consumer {
         }
         request.skip_trace_filter = world.rng.percent(30).then_some(true);
         let attached = world.rng.percent(80).then_some(Attached::File);
-        let method = Method::CloneSession.id();
+        let method = method::CloneSession::METHOD;
         self.clone = Some(world.call_with(self.client, method, &request.encode(), false, attached));
     }
 
     fn ask_something(&mut self, world: &mut World) {
         match world.rng.below(8) {
-            0 => drop(self.call(world, Method::QueryCapabilities, &[])),
-            1 => drop(self.call(world, Method::SaveTraceForBugreport, &[])),
-            2 => drop(self.call(world, Method::Attach, &Pb::default().bytes(1, b"no such key").0)),
-            3 => drop(self.call(world, Method::EnableTracing, &[0xff])),
+            0 => drop(self.call(world, method::QueryCapabilities::METHOD, &[])),
+            1 => drop(self.call(world, method::SaveTraceForBugreport::METHOD, &[])),
+            2 => drop(self.call(world, method::Attach::METHOD, &Pb::default().bytes(1, b"no such key").0)),
+            3 => drop(self.call(world, method::EnableTracing::METHOD, &[0xff])),
             4 => self.read(world),
-            5 => drop(self.call(world, Method::GetTraceStats, &[])),
+            5 => drop(self.call(world, method::GetTraceStats::METHOD, &[])),
             _ => {
                 let request = Pb::default().int(1, world.rng.below(2));
-                self.call(world, Method::QueryServiceState, &request.0);
+                self.call(world, method::QueryServiceState::METHOD, &request.0);
             }
         }
     }
@@ -295,7 +297,7 @@ impl Consumer {
         self.is_deferred = config.deferred_start == Some(true);
         trace!(world, "consumer {} wants {config:?}", self.client);
         let request = Pb::default().bytes(1, &config.encode());
-        let request = world.call_with(self.client, Method::EnableTracing.id(), &request.0, false, attached);
+        let request = world.call_with(self.client, method::EnableTracing::METHOD, &request.0, false, attached);
         self.enable = Some(request);
         self.has_session = true;
         self.has_ended = false;

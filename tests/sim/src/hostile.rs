@@ -1,9 +1,11 @@
 //! A hostile producer. It sends garbage, false values and other producers' numbers, and its memory
 //! changes while the service reads it.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::producer_port::method;
 use std::sync::Arc;
 
-use esatto_schema::{GetAsyncCommandResponseReader, producer_port::Method};
+use esatto_schema::GetAsyncCommandResponseReader;
 use esatto_service::{MemoryKind, Peer};
 use esatto_shm::sync::Ordering;
 use esatto_shm::{PrivateRegion, Region};
@@ -34,15 +36,15 @@ impl Hostile {
         let client = world.connect(peer, memory_kind, Port::Producer, true);
         let hello =
             Pb::default().int(1, 4096).int(2, 8 * 4096).bytes(3, b"\xff\x00 hostile").int(4, world.rng.below(3));
-        world.call(client, Method::InitializeConnection.id(), &hello.0, false);
-        let commands = world.call(client, Method::GetAsyncCommand.id(), &[], false);
+        world.call(client, method::InitializeConnection::METHOD, &hello.0, false);
+        let commands = world.call(client, method::GetAsyncCommand::METHOD, &[], false);
         let hostile =
             Self { client, commands, memory: None, targets: vec![1, 2, 3], instances: vec![1, 2], next_chunk: 0 };
         world.actors[client] = Some(Actor::Hostile(Box::new(hostile)));
         if world.profile.hostile_joins {
             for source in 0..world.profile.sources {
                 let descriptor = Pb::default().bytes(1, format!("source-{source}").as_bytes()).int(2, 1).int(3, 1);
-                world.call(client, Method::RegisterDataSource.id(), &Pb::default().bytes(1, &descriptor.0).0, true);
+                world.call(client, method::RegisterDataSource::METHOD, &Pb::default().bytes(1, &descriptor.0).0, true);
             }
         }
         world.after(0, Event::Act(client));
@@ -85,24 +87,25 @@ impl Hostile {
             0..=9 => self.commit(world),
             10 => {
                 let request = Pb::default().int(1, self.some_writer(world)).int(2, self.some_target(world));
-                world.call(client, Method::RegisterTraceWriter.id(), &request.0, true);
+                world.call(client, method::RegisterTraceWriter::METHOD, &request.0, true);
             }
             11 => {
                 let request = Pb::default().int(1, self.some_writer(world));
-                world.call(client, Method::UnregisterTraceWriter.id(), &request.0, true);
+                world.call(client, method::UnregisterTraceWriter::METHOD, &request.0, true);
             }
             12 => {
                 let id = if world.rng.percent(50) { world.rng.below(200) } else { self.some_instance(world) };
-                let method = world.rng.pick(&[Method::NotifyDataSourceStarted, Method::NotifyDataSourceStopped]);
-                world.call(client, method.id(), &Pb::default().int(1, id).0, true);
+                let method =
+                    world.rng.pick(&[method::NotifyDataSourceStarted::METHOD, method::NotifyDataSourceStopped::METHOD]);
+                world.call(client, method, &Pb::default().int(1, id).0, true);
             }
             13 => {
                 let flush = world.rng.pick(&[1, 5, 100, u64::MAX]);
-                world.call(client, Method::CommitData.id(), &Pb::default().int(3, flush).0, false);
+                world.call(client, method::CommitData::METHOD, &Pb::default().int(3, flush).0, false);
             }
             14 => {
                 let name = format!("trigger-{}", world.rng.below(6));
-                world.call(client, Method::ActivateTriggers.id(), &Pb::default().bytes(1, name.as_bytes()).0, false);
+                world.call(client, method::ActivateTriggers::METHOD, &Pb::default().bytes(1, name.as_bytes()).0, false);
             }
             15 => {
                 // A method or a service that does not exist, or arguments that are not a message.
@@ -117,8 +120,8 @@ impl Hostile {
                 world.send(client, frame, None);
             }
             17 if world.rng.one_in(20) => world.send(client, vec![0xff; 9], None),
-            18 => self.commands = world.call(client, Method::GetAsyncCommand.id(), &[], false),
-            19 => drop(world.call(client, Method::InitializeConnection.id(), &[], false)),
+            18 => self.commands = world.call(client, method::GetAsyncCommand::METHOD, &[], false),
+            19 => drop(world.call(client, method::InitializeConnection::METHOD, &[], false)),
             20 => {
                 let name = if world.profile.hostile_joins {
                     format!("source-{}", world.rng.below(3))
@@ -127,14 +130,19 @@ impl Hostile {
                 };
                 let descriptor =
                     Pb::default().bytes(1, name.as_bytes()).int(7, world.rng.below(3)).int(9, world.rng.below(2));
-                let method = world.rng.pick(&[Method::RegisterDataSource, Method::UpdateDataSource]);
-                world.call(client, method.id(), &Pb::default().bytes(1, &descriptor.0).0, true);
+                let method = world.rng.pick(&[method::RegisterDataSource::METHOD, method::UpdateDataSource::METHOD]);
+                world.call(client, method, &Pb::default().bytes(1, &descriptor.0).0, true);
             }
             21 => {
                 let name = format!("source-{}", world.rng.below(3));
-                world.call(client, Method::UnregisterDataSource.id(), &Pb::default().bytes(1, name.as_bytes()).0, true);
+                world.call(
+                    client,
+                    method::UnregisterDataSource::METHOD,
+                    &Pb::default().bytes(1, name.as_bytes()).0,
+                    true,
+                );
             }
-            _ => drop(world.call(client, Method::Sync.id(), &[], true)),
+            _ => drop(world.call(client, method::Sync::METHOD, &[], true)),
         }
     }
 
@@ -191,7 +199,7 @@ impl Hostile {
             };
         }
         let drops = world.rng.percent(70);
-        world.call(self.client, Method::CommitData.id(), &request.0, drops);
+        world.call(self.client, method::CommitData::METHOD, &request.0, drops);
     }
 
     /// Draws header and payload of a chunk: any bytes, but often nearly right.

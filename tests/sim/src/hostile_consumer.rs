@@ -2,9 +2,11 @@
 //! calls for sessions of other consumers, and with arguments that are not a message. It disconnects
 //! at any time.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::{self, method};
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::BufferConfig;
-use esatto_schema::{CloneSessionRequest, TraceConfig, consumer_port::Method};
+use esatto_schema::{CloneSessionRequest, TraceConfig};
 use esatto_service::{MemoryKind, Peer};
 
 use crate::connection::{Attached, Port};
@@ -46,10 +48,10 @@ impl HostileConsumer {
         world.after(pause_ns, Event::Act(self.client));
     }
 
-    fn call(&mut self, world: &mut World, method: Method, args: &[u8]) {
+    fn call(&mut self, world: &mut World, method: u32, args: &[u8]) {
         let attached = self.rng.percent(10).then_some(Attached::File);
         let drops_reply = self.rng.percent(20);
-        world.call_with(self.client, method.id(), args, drops_reply, attached);
+        world.call_with(self.client, method, args, drops_reply, attached);
     }
 
     fn do_something(&mut self, world: &mut World) {
@@ -57,8 +59,12 @@ impl HostileConsumer {
             0..=2 => self.enable(world),
             3 => {
                 // The same call many times; each must be answered.
-                let method =
-                    self.rng.pick(&[Method::ReadBuffers, Method::GetTraceStats, Method::Flush, Method::ObserveEvents]);
+                let method = self.rng.pick(&[
+                    method::ReadBuffers::METHOD,
+                    method::GetTraceStats::METHOD,
+                    method::Flush::METHOD,
+                    method::ObserveEvents::METHOD,
+                ]);
                 let args = self.some_args(method);
                 for _ in 0..self.rng.pick(&[2, 5, 30]) {
                     self.call(world, method, &args);
@@ -68,48 +74,55 @@ impl HostileConsumer {
             5 => {
                 // The calls that end a session, twice and in the wrong order.
                 for method in self.rng.pick(&[
-                    [Method::DisableTracing, Method::FreeBuffers],
-                    [Method::FreeBuffers, Method::DisableTracing],
-                    [Method::StartTracing, Method::DisableTracing],
-                    [Method::DisableTracing, Method::StartTracing],
-                    [Method::ReadBuffers, Method::FreeBuffers],
+                    [method::DisableTracing::METHOD, method::FreeBuffers::METHOD],
+                    [method::FreeBuffers::METHOD, method::DisableTracing::METHOD],
+                    [method::StartTracing::METHOD, method::DisableTracing::METHOD],
+                    [method::DisableTracing::METHOD, method::StartTracing::METHOD],
+                    [method::ReadBuffers::METHOD, method::FreeBuffers::METHOD],
                 ]) {
                     self.call(world, method, &[]);
                 }
             }
             6 => {
                 let key = format!("key-{}", world.next_name + self.rng.below(2));
-                let method = self.rng.pick(&[Method::Detach, Method::Attach]);
+                let method = self.rng.pick(&[method::Detach::METHOD, method::Attach::METHOD]);
                 self.call(world, method, &Pb::default().bytes(1, key.as_bytes()).0);
             }
             7 => {
                 let changed = config(world).0.encode();
-                self.call(world, Method::ChangeTraceConfig, &Pb::default().bytes(1, &changed).0);
+                self.call(world, method::ChangeTraceConfig::METHOD, &Pb::default().bytes(1, &changed).0);
             }
             8 => {
                 let bytes: Vec<u8> = (0..self.rng.below(60)).map(|_| self.rng.bits() as u8).collect();
-                let method = self.rng.pick(Method::ALL);
+                let method = self.some_method();
                 self.call(world, method, &bytes);
             }
             9 => drop(world.call(self.client, self.rng.pick(&[0, 99, u32::MAX]), &[], false)),
             _ => {
-                let method = self.rng.pick(Method::ALL);
+                let method = self.some_method();
                 let args = self.some_args(method);
                 self.call(world, method, &args);
             }
         }
     }
 
-    fn some_args(&mut self, method: Method) -> Vec<u8> {
+    fn some_method(&mut self) -> u32 {
+        let methods: Vec<u32> = (1..).zip(consumer_port::SERVICE.methods).map(|(id, _)| id).collect();
+        self.rng.pick(&methods)
+    }
+
+    fn some_args(&mut self, method: u32) -> Vec<u8> {
         let mut args = Pb::default();
         match method {
-            Method::Flush => args = args.int(1, self.rng.pick(&[0, 1, 300, 4000])).int(2, self.rng.bits() & 0xff),
-            Method::ObserveEvents => {
+            method::Flush::METHOD => {
+                args = args.int(1, self.rng.pick(&[0, 1, 300, 4000])).int(2, self.rng.bits() & 0xff)
+            }
+            method::ObserveEvents::METHOD => {
                 for _ in 0..self.rng.pick(&[0, 1, 4, 50]) {
                     args = args.int(1, self.rng.below(6));
                 }
             }
-            Method::QueryServiceState => args = args.int(1, self.rng.below(3)),
+            method::QueryServiceState::METHOD => args = args.int(1, self.rng.below(3)),
             _ => {}
         }
         args.0
@@ -142,7 +155,7 @@ impl HostileConsumer {
     fn enable_with(&mut self, config: &TraceConfig, attached: Option<Attached>, world: &mut World) {
         let attached = attached.filter(|_| self.rng.percent(80));
         let request = Pb::default().bytes(1, &config.encode());
-        world.call_with(self.client, Method::EnableTracing.id(), &request.0, self.rng.percent(20), attached);
+        world.call_with(self.client, method::EnableTracing::METHOD, &request.0, self.rng.percent(20), attached);
     }
 
     /// Asks for clones of other consumers' sessions, for several at a time.
@@ -156,7 +169,7 @@ impl HostileConsumer {
                 for_bugreport: self.rng.percent(20).then_some(true),
                 ..Default::default()
             };
-            self.call(world, Method::CloneSession, &request.encode());
+            self.call(world, method::CloneSession::METHOD, &request.encode());
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_protozero::Owned;
+use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
-use esatto_schema::{TraceConfig, consumer_port, producer_port};
 use esatto_service::{CallId, ConsumerCall, FileId, Input, Output, ProducerCall, SharedBuffer, Step};
 
 use crate::memory::Seen;
@@ -24,13 +24,12 @@ impl World {
         &mut self,
         index: usize,
         call: CallId,
-        method: producer_port::Method,
         parsed: ProducerCall<'_>,
+        offered: Option<Box<dyn SharedBuffer>>,
         args: &[u8],
     ) {
-        use producer_port::Method;
         match &parsed {
-            ProducerCall::InitializeConnection { request, .. } => {
+            ProducerCall::InitializeConnection(request) => {
                 let honest = self.honest_tag(index);
                 let is_scraped = request.smb_scraping_mode().is_some_and(|mode| mode.0 == 1);
                 self.model.hello = Some(Hello { is_scraped, honest });
@@ -84,9 +83,9 @@ impl World {
             }
             _ => None,
         };
-        self.handle(Input::ProducerCall { call, method: parsed });
-        match method {
-            Method::CommitData => self.settle_commit(index, args),
+        self.handle(Input::ProducerCall { call, method: parsed, offered });
+        match parsed {
+            ProducerCall::CommitData(_) => self.settle_commit(index, args),
             _ => self.settle(),
         }
         if let Some(name) = unregistered {
@@ -107,16 +106,7 @@ impl World {
         (!self.clients[index].is_hostile).then_some(index as u32)
     }
 
-    pub(crate) fn consumer_call(
-        &mut self,
-        index: usize,
-        call: CallId,
-        method: consumer_port::Method,
-        parsed: ConsumerCall<'_>,
-        _args: &[u8],
-        file_attached: bool,
-    ) {
-        use consumer_port::Method;
+    pub(crate) fn consumer_call(&mut self, index: usize, call: CallId, parsed: ConsumerCall<'_>, file_attached: bool) {
         let session = self.model.session_of(index);
         match &parsed {
             ConsumerCall::EnableTracing(request) => {
@@ -129,7 +119,7 @@ impl World {
                     session.enable_call = Some(call);
                 }
             }
-            ConsumerCall::DisableTracing | ConsumerCall::FreeBuffers => {
+            ConsumerCall::DisableTracing(_) | ConsumerCall::FreeBuffers(_) => {
                 if let Some(session) = session.and_then(|id| self.model.sessions.get_mut(&id)) {
                     session.may_end = true;
                     let stop_ms = session.config.data_source_stop_timeout_ms.unwrap_or(5000).max(1);
@@ -176,8 +166,8 @@ impl World {
         self.settle();
         self.model.tells_of_past = false;
         self.model.cloning = None;
-        match method {
-            Method::Detach => {
+        match parsed {
+            ConsumerCall::Detach(_) => {
                 let is_gone =
                     self.service.session_views().iter().all(|view| view.consumer.map(index_of) != Some(index));
                 if let Some(session) = session.filter(|_| is_gone).and_then(|id| self.model.sessions.get_mut(&id)) {
@@ -187,7 +177,7 @@ impl World {
                     self.detached.extend(detach_key.map(|key| (self.clients[index].peer.uid, key)));
                 }
             }
-            Method::Attach => {
+            ConsumerCall::Attach(_) => {
                 for view in self.service.session_views() {
                     if view.consumer.map(index_of) == Some(index) {
                         if let Some(session) = self.model.sessions.get_mut(&view.id) {
@@ -199,21 +189,22 @@ impl World {
                     }
                 }
             }
-            Method::FreeBuffers => {
+            ConsumerCall::FreeBuffers(_) => {
                 assert!(!self.calls.contains_key(&call), "every request is answered: FreeBuffers is not");
                 // A session that is still opening continues without its consumer until it is open.
                 if let Some(session) = session.and_then(|id| self.model.sessions.get_mut(&id)) {
                     session.consumer = None;
                 }
             }
-            Method::EnableTracing
-            | Method::GetTraceStats
-            | Method::QueryServiceState
-            | Method::QueryCapabilities
-            | Method::SaveTraceForBugreport => {}
+            ConsumerCall::EnableTracing(_)
+            | ConsumerCall::GetTraceStats(_)
+            | ConsumerCall::QueryServiceState(_)
+            | ConsumerCall::QueryCapabilities(_)
+            | ConsumerCall::SaveTraceForBugreport(_) => {}
             _ => assert!(
-                !matches!(method, Method::DisableTracing | Method::StartTracing) || !self.calls.contains_key(&call),
-                "every request is answered: {method:?} is not"
+                !matches!(parsed, ConsumerCall::DisableTracing(_) | ConsumerCall::StartTracing(_))
+                    || !self.calls.contains_key(&call),
+                "every request is answered: {parsed:?} is not"
             ),
         }
     }

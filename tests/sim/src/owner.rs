@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use esatto_ipc::{HostEvent, Invoke};
-use esatto_schema::{consumer_port, producer_port, relay_port};
 use esatto_service::{
     Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Output, ProducerCall, RelayCall, Reply,
     SharedBuffer, TimerClock, TimerId,
@@ -97,39 +96,34 @@ impl World {
         }
         let attached = self.take_attached(index, end);
         self.input_bytes = args.len();
-        let at = call.method as usize - 1;
         if port == Port::Relay {
-            match RelayCall::parse(relay_port::Method::ALL[at], args) {
-                Ok(parsed) => {
+            match RelayCall::read(call.method, args) {
+                Some(parsed) => {
                     let call = self.note_call(index, CallKind::Simple, call);
                     self.relay_call(index, call, parsed);
                 }
-                Err(_) => self.not_invoked(index, call.request_id),
+                None => self.not_invoked(index, call.request_id),
             }
         } else if port == Port::Consumer {
-            let method = consumer_port::Method::ALL[at];
-            match ConsumerCall::parse(method, args) {
-                Ok(parsed) => {
-                    let kind = consumer_kind(method);
+            match ConsumerCall::read(call.method, args) {
+                Some(parsed) => {
+                    let kind = consumer_kind(&parsed);
                     let call = self.note_call(index, kind, call);
-                    self.consumer_call(index, call, method, parsed, args, attached == Some(Attached::File));
+                    self.consumer_call(index, call, parsed, attached == Some(Attached::File));
                 }
-                Err(_) => self.not_invoked(index, call.request_id),
+                None => self.not_invoked(index, call.request_id),
             }
         } else {
-            let method = producer_port::Method::ALL[at];
-            match ProducerCall::parse(method, args) {
-                Ok(mut parsed) => {
-                    if let ProducerCall::InitializeConnection { offered, .. } = &mut parsed {
-                        if attached == Some(Attached::Memory) {
-                            *offered = self.own_memory(index);
-                        }
-                    }
-                    let kind = producer_kind(method);
+            match ProducerCall::read(call.method, args) {
+                Some(parsed) => {
+                    let is_offer =
+                        matches!(parsed, ProducerCall::InitializeConnection(_)) && attached == Some(Attached::Memory);
+                    let offered = if is_offer { self.own_memory(index) } else { None };
+                    let kind = producer_kind(&parsed);
                     let call = self.note_call(index, kind, call);
-                    self.producer_call(index, call, method, parsed, args);
+                    self.producer_call(index, call, parsed, offered, args);
                 }
-                Err(_) => self.not_invoked(index, call.request_id),
+                None => self.not_invoked(index, call.request_id),
             }
         }
     }
@@ -404,23 +398,22 @@ impl Call {
     }
 }
 
-fn producer_kind(method: producer_port::Method) -> CallKind {
-    match method {
-        producer_port::Method::GetAsyncCommand => CallKind::Commands,
-        producer_port::Method::CommitData => CallKind::Commit,
+fn producer_kind(call: &ProducerCall<'_>) -> CallKind {
+    match call {
+        ProducerCall::GetAsyncCommand(_) => CallKind::Commands,
+        ProducerCall::CommitData(_) => CallKind::Commit,
         _ => CallKind::Simple,
     }
 }
 
-fn consumer_kind(method: consumer_port::Method) -> CallKind {
-    use consumer_port::Method;
-    match method {
-        Method::EnableTracing => CallKind::Enable,
-        Method::ReadBuffers => CallKind::Read,
-        Method::Flush => CallKind::Flush,
-        Method::GetTraceStats => CallKind::Stats,
-        Method::ObserveEvents => CallKind::Observe,
-        Method::CloneSession => CallKind::Clone,
+fn consumer_kind(call: &ConsumerCall<'_>) -> CallKind {
+    match call {
+        ConsumerCall::EnableTracing(_) => CallKind::Enable,
+        ConsumerCall::ReadBuffers(_) => CallKind::Read,
+        ConsumerCall::Flush(_) => CallKind::Flush,
+        ConsumerCall::GetTraceStats(_) => CallKind::Stats,
+        ConsumerCall::ObserveEvents(_) => CallKind::Observe,
+        ConsumerCall::CloneSession(_) => CallKind::Clone,
         _ => CallKind::Simple,
     }
 }

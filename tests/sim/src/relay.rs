@@ -1,9 +1,10 @@
 //! Relays, which describe the machines of remote producers, honestly or not.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::relay_port::method;
 use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_schema::TracePacketReader;
-use esatto_schema::relay_port::Method;
 use esatto_schema::sync_clock_request::Phase as Reading;
 use esatto_service::{CallId, Input, MemoryKind, Peer, RelayCall};
 
@@ -98,7 +99,7 @@ impl Relay {
         if self.is_hostile && self.rng.percent(50) {
             info = info.bytes(12, &vec![b'x'; self.rng.pick(&[10, 15_000, 17_000, 100_000])]);
         }
-        world.call(self.client, Method::InitRelay.id(), &Pb::default().bytes(1, &info.0).0, false);
+        world.call(self.client, method::InitRelay::METHOD, &Pb::default().bytes(1, &info.0).0, false);
     }
 
     /// Sends a round of clock snapshots. A hostile relay sends a wrong one.
@@ -115,7 +116,7 @@ impl Relay {
                 let ns = if self.is_hostile { self.rng.bits() >> self.rng.below(64) } else { boottime_ns };
                 request = request.bytes(2, &Pb::default().int(1, 6 - clock % 7).int(2, ns).0);
             }
-            world.call(self.client, Method::SyncClock.id(), &request.0, self.is_hostile && self.rng.percent(50));
+            world.call(self.client, method::SyncClock::METHOD, &request.0, self.is_hostile && self.rng.percent(50));
         }
     }
 }

@@ -4,13 +4,13 @@
 //! The bounds are too large for the few inputs of a seed. Therefore one seed in four also has this
 //! scenario, with a service whose shares are small.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port};
 use std::collections::BTreeMap;
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::{BufferConfig, DataSource};
-use esatto_schema::{
-    CloneSessionRequest, DataSourceConfig, EnableTracingResponseReader, TraceConfig, consumer_port, producer_port,
-};
+use esatto_schema::{CloneSessionRequest, DataSourceConfig, EnableTracingResponseReader, TraceConfig};
 use esatto_service::holdings::{self, Held, Shared};
 use esatto_service::{CallId, ClientId, ConsumerCall, Input, MemoryKind, Output, Outputs, Peer, ProducerCall, Service};
 
@@ -179,16 +179,16 @@ impl Crowds {
         first
     }
 
-    fn produce(&mut self, client: ClientId, method: producer_port::Method, args: &[u8]) {
+    fn produce(&mut self, client: ClientId, method: u32, args: &[u8]) {
         let call = CallId { client, request: self.id() };
-        if let Ok(method) = ProducerCall::parse(method, args) {
-            self.feed(Input::ProducerCall { call, method }, None);
+        if let Some(method) = ProducerCall::read(method, args) {
+            self.feed(Input::ProducerCall { call, method, offered: None }, None);
         }
     }
 
-    fn consume(&mut self, client: ClientId, method: consumer_port::Method, args: &[u8]) -> Option<Vec<u8>> {
+    fn consume(&mut self, client: ClientId, method: u32, args: &[u8]) -> Option<Vec<u8>> {
         let call = CallId { client, request: self.id() };
-        let method = ConsumerCall::parse(method, args).ok()?;
+        let method = ConsumerCall::read(method, args)?;
         self.feed(Input::ConsumerCall { call, method, file_attached: false }, Some(call))
     }
 
@@ -228,7 +228,7 @@ impl Crowds {
                 let Some(producer) = self.some_producer() else { return };
                 for _ in 0..self.rng.below(40) {
                     let request = Pb::default().int(1, 1 + self.rng.below(WRITERS));
-                    self.produce(producer.client, producer_port::Method::UnregisterTraceWriter, &request.0);
+                    self.produce(producer.client, producer_port::method::UnregisterTraceWriter::METHOD, &request.0);
                 }
             }
             7 => self.write_and_read(),
@@ -275,8 +275,8 @@ impl Crowds {
     fn new_producer(&mut self, peer: Peer) -> Member {
         let client = ClientId(self.id());
         self.feed(Input::ProducerConnected { client, peer, memory: MemoryKind::Emulated }, None);
-        self.produce(client, producer_port::Method::InitializeConnection, &Pb::default().bytes(3, b"crowd").0);
-        self.produce(client, producer_port::Method::GetAsyncCommand, &[]);
+        self.produce(client, producer_port::method::InitializeConnection::METHOD, &Pb::default().bytes(3, b"crowd").0);
+        self.produce(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
         let producer = Member { client, peer };
         self.producers.push(producer);
         producer
@@ -299,12 +299,12 @@ impl Crowds {
     fn register_data_source(&mut self, producer: Member) {
         let descriptor = Pb::default().bytes(1, b"ds").int(9, 1);
         let request = Pb::default().bytes(1, &descriptor.0);
-        self.produce(producer.client, producer_port::Method::RegisterDataSource, &request.0);
+        self.produce(producer.client, producer_port::method::RegisterDataSource::METHOD, &request.0);
     }
 
     fn register_writer(&mut self, producer: Member, writer: u64) {
         let request = Pb::default().int(1, writer).int(2, 1);
-        self.produce(producer.client, producer_port::Method::RegisterTraceWriter, &request.0);
+        self.produce(producer.client, producer_port::method::RegisterTraceWriter::METHOD, &request.0);
     }
 
     /// Commits chunks of many writers to every session, and reads each session.
@@ -318,10 +318,10 @@ impl Crowds {
             for writer in first..first + 60 {
                 request = request.bytes(1, &chunk(buffer, writer, 0, 0, 1).0);
             }
-            self.produce(producer.client, producer_port::Method::CommitData, &request.0);
+            self.produce(producer.client, producer_port::method::CommitData::METHOD, &request.0);
         }
         for consumer in self.consumers.clone() {
-            self.consume(consumer.client, consumer_port::Method::ReadBuffers, &[]);
+            self.consume(consumer.client, consumer_port::method::ReadBuffers::METHOD, &[]);
         }
     }
 
@@ -338,7 +338,7 @@ impl Crowds {
             ..Default::default()
         };
         let request = Pb::default().bytes(1, &config.encode());
-        let reply = self.consume(consumer.client, consumer_port::Method::EnableTracing, &request.0)?;
+        let reply = self.consume(consumer.client, consumer_port::method::EnableTracing::METHOD, &request.0)?;
         let error = EnableTracingResponseReader::new(&reply).error().unwrap_or_default();
         Some(String::from_utf8_lossy(error).into_owned())
     }
@@ -350,7 +350,7 @@ impl Crowds {
         }
         let session_id = Some(sessions[self.rng.index(sessions.len())].id);
         let request = CloneSessionRequest { session_id, ..Default::default() };
-        self.consume(consumer.client, consumer_port::Method::CloneSession, &request.encode());
+        self.consume(consumer.client, consumer_port::method::CloneSession::METHOD, &request.encode());
     }
 
     /// Returns the number of things of one kind that a client has, by session.

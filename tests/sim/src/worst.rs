@@ -5,7 +5,9 @@
 //! an input: in any order its work must follow its bytes (`work`), and its memory the bounds
 //! (`lifecycle`).
 
-use esatto_schema::{GetAsyncCommandResponseReader, producer_port::Method};
+use esatto_ports::Rpc as _;
+use esatto_ports::producer_port::method;
+use esatto_schema::GetAsyncCommandResponseReader;
 use esatto_service::{MemoryKind, Peer};
 
 use crate::connection::{ClientReply, Port};
@@ -86,8 +88,8 @@ impl Worst {
         let client = world.connect(peer, MemoryKind::Emulated, Port::Producer, true);
         let name = if trade == Trade::Triggers { "t".repeat(4000) } else { format!("worst-{client}") };
         let hello = Pb::default().int(1, 4096).int(2, 8 * 4096).bytes(3, name.as_bytes()).int(4, 2);
-        world.call(client, Method::InitializeConnection.id(), &hello.0, false);
-        let commands = world.call(client, Method::GetAsyncCommand.id(), &[], false);
+        world.call(client, method::InitializeConnection::METHOD, &hello.0, false);
+        let commands = world.call(client, method::GetAsyncCommand::METHOD, &[], false);
         let mut worst = Self {
             client,
             trade,
@@ -149,7 +151,7 @@ impl Worst {
         let notifies = u64::from(self.trade == Trade::Stops);
         let descriptor = Pb::default().bytes(1, name.as_bytes()).int(2, notifies).int(3, notifies);
         let request = Pb::default().bytes(1, &descriptor.0);
-        world.call(self.client, Method::RegisterDataSource.id(), &request.0, true);
+        world.call(self.client, method::RegisterDataSource::METHOD, &request.0, true);
     }
 
     /// Returns the `n`th id of a run of [`FULL`].
@@ -217,10 +219,10 @@ impl Worst {
         }
         for own in core::mem::take(&mut self.registered) {
             let request = Pb::default().bytes(1, own.as_bytes());
-            world.call(self.client, Method::UnregisterDataSource.id(), &request.0, true);
+            world.call(self.client, method::UnregisterDataSource::METHOD, &request.0, true);
         }
         let name = format!("source-{}", self.rng.below(world.profile.sources));
-        world.call(self.client, Method::UnregisterDataSource.id(), &Pb::default().bytes(1, name.as_bytes()).0, true);
+        world.call(self.client, method::UnregisterDataSource::METHOD, &Pb::default().bytes(1, name.as_bytes()).0, true);
         self.register(&name, world);
     }
 
@@ -229,7 +231,7 @@ impl Worst {
         for n in 0..FULL {
             request = request.bytes(1, format!("trigger-{}", n % 3).as_bytes());
         }
-        world.call(self.client, Method::ActivateTriggers.id(), &request.0, true);
+        world.call(self.client, method::ActivateTriggers::METHOD, &request.0, true);
     }
 
     fn acknowledge(&mut self, world: &mut World) {
@@ -237,14 +239,16 @@ impl Worst {
             return;
         }
         for id in core::mem::take(&mut self.instances).into_iter().rev() {
-            for method in
-                [Method::NotifyDataSourceStopped, Method::NotifyDataSourceStarted, Method::NotifyDataSourceStopped]
-            {
-                world.call(self.client, method.id(), &Pb::default().int(1, id).0, true);
+            for method in [
+                method::NotifyDataSourceStopped::METHOD,
+                method::NotifyDataSourceStarted::METHOD,
+                method::NotifyDataSourceStopped::METHOD,
+            ] {
+                world.call(self.client, method, &Pb::default().int(1, id).0, true);
             }
         }
         for flush in core::mem::take(&mut self.flushes).into_iter().rev() {
-            world.call(self.client, Method::CommitData.id(), &Pb::default().int(3, flush).0, true);
+            world.call(self.client, method::CommitData::METHOD, &Pb::default().int(3, flush).0, true);
         }
     }
 
@@ -253,7 +257,7 @@ impl Worst {
     }
 
     fn commit(&mut self, request: &Pb, world: &mut World) {
-        world.call(self.client, Method::CommitData.id(), &request.0, true);
+        world.call(self.client, method::CommitData::METHOD, &request.0, true);
     }
 }
 

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use esatto_ipc::Error as IpcError;
+use esatto_ports::consumer_port::method::QueryServiceState;
+use esatto_schema::QueryServiceStateRequest;
 use esatto_trace::escape::{Line, is_unsafe};
 use serde_json::json;
 
@@ -25,7 +27,8 @@ const MAX_CELL_CHARS: usize = 120;
 pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
     let mut client = connect(&address()?)?;
     let mut programs = Programs::default();
-    let request = client.send("QueryServiceState", &[], None).map_err(|error| match error {
+    let request = client.send_message::<QueryServiceState>(&QueryServiceStateRequest::default(), None);
+    let request = request.map_err(|error| match error {
         IpcError::NoSuchMethod(_) => Failure::new("cannot list the programs of the service", "it is too old for that"),
         error => lost(error),
     })?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use esatto_ipc::Error as IpcError;
 use esatto_ipc::blocking_client::Reply;
-use esatto_protozero::Owned as _;
+use esatto_ports::consumer_port::method;
 use esatto_schema::FlushRequest;
 
 use super::timeouts::STOP_MARGIN;
@@ -195,7 +195,8 @@ impl RecordingSession {
         self.final_stats()?;
         // The reply has no content. This waits for it so that the buffers are freed before this
         // program ends.
-        self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(|e| self.lost(e))?;
+        let freed = self.call::<method::FreeBuffers>();
+        freed.map_err(|e| self.lost(e))?;
         Ok(flushed)
     }
 
@@ -216,7 +217,7 @@ impl RecordingSession {
     fn flush(&mut self, progress: &Progress) -> Result<bool, Failure> {
         self.observe_programs()?;
         let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
-        let flushing = self.client.send("Flush", &request.encode(), None);
+        let flushing = self.client.send_message::<method::Flush>(&request, None);
         self.flushing = Some(flushing.map_err(|e| self.lost(e))?);
         self.awaited.on_flush(Instant::now());
         let deadline = Instant::now() + self.timeouts.flush;
@@ -238,7 +239,7 @@ impl RecordingSession {
         if self.has_ended() {
             return Ok(());
         }
-        self.client.send("DisableTracing", &[], None).map_err(|e| self.lost(e))?;
+        self.send::<method::DisableTracing>().map_err(|e| self.lost(e))?;
         let begun = Instant::now();
         self.awaited.on_stop(begun);
         while !self.has_ended() {
@@ -277,7 +278,7 @@ impl RecordingSession {
     }
 
     fn final_stats(&mut self) -> Result<(), Failure> {
-        match self.client.call("GetTraceStats", &[], Some(ANSWER_TIMEOUT)) {
+        match self.call::<method::GetTraceStats>() {
             Ok(reply) => self.on_stats(&reply),
             // Services before Android 10 have no stats.
             Err(IpcError::NoSuchMethod(_)) => {}

@@ -25,6 +25,8 @@ use std::time::Instant;
 
 use esatto_ipc::blocking_client::Reply;
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
+use esatto_ports::Rpc;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::{Owned as _, ProtoString};
 use esatto_schema::observable_events::Type;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
@@ -68,8 +70,6 @@ const TICK: Duration = Duration::from_millis(100);
 const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
 /// Bytes that it may deliver beyond that.
 const MIN_TRACE_BYTES: u64 = 256 << 20;
-/// Name of the method that reports events of the session.
-const OBSERVE_EVENTS: &str = "ObserveEvents";
 /// Way of the trace into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
@@ -178,7 +178,7 @@ impl RecordingSession {
             }
             _ => None,
         };
-        let enabled = client.send("EnableTracing", &request.encode(), file).map_err(lost)?;
+        let enabled = client.send_message::<method::EnableTracing>(&request, file).map_err(lost)?;
         let now = Instant::now();
         let mut this = Self {
             client,
@@ -223,9 +223,20 @@ impl RecordingSession {
         Ok(this)
     }
 
+    /// Sends a request without content.
+    fn send<M: Rpc>(&mut self) -> Result<RequestId, IpcError> {
+        self.client.send_message::<M>(&M::Request::default(), None)
+    }
+
+    /// Sends a request without content, and waits for the reply.
+    fn call<M: Rpc>(&mut self) -> Result<Reply, IpcError> {
+        let request = self.send::<M>()?;
+        self.client.wait_reply(request, Some(ANSWER_TIMEOUT))
+    }
+
     /// Waits until the service has handled the config.
     fn await_start(&mut self) -> Result<(), Failure> {
-        let barrier = match self.client.send("QueryCapabilities", &[], None) {
+        let barrier = match self.send::<method::QueryCapabilities>() {
             Ok(barrier) => barrier,
             // A service older than v4. The next call waits for its turn anyway.
             Err(IpcError::NoSuchMethod(_)) => return Ok(()),
@@ -338,7 +349,7 @@ impl RecordingSession {
     /// Asks the service to tell which programs run, and which have stopped.
     fn observe_programs(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no such method.
-        if self.awaited.is_told() || !self.client.has_method(OBSERVE_EVENTS) {
+        if self.awaited.is_told() || !self.client.has::<method::ObserveEvents>() {
             return Ok(());
         }
         let clones = self.snapshots.is_some().then_some(Type::TYPE_CLONE_TRIGGER_HIT);
@@ -352,10 +363,10 @@ impl RecordingSession {
     /// Asks the service for its programs, unless it is being asked already.
     fn ask_for_programs(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no such method.
-        self.tells_programs &= self.client.has_method("QueryServiceState");
+        self.tells_programs &= self.client.has::<method::QueryServiceState>();
         if self.asked_state.is_none() && self.tells_programs {
             self.last_asked_state = Instant::now();
-            self.asked_state = Some(self.client.send("QueryServiceState", &[], None).map_err(|e| self.lost(e))?);
+            self.asked_state = Some(self.send::<method::QueryServiceState>().map_err(|e| self.lost(e))?);
         }
         Ok(())
     }
@@ -390,14 +401,14 @@ impl RecordingSession {
 
     fn ask_stats(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no stats.
-        if self.client.has_method("GetTraceStats") {
-            self.asked_stats = Some(self.client.send("GetTraceStats", &[], None).map_err(|e| self.lost(e))?);
+        if self.client.has::<method::GetTraceStats>() {
+            self.asked_stats = Some(self.send::<method::GetTraceStats>().map_err(|e| self.lost(e))?);
         }
         Ok(())
     }
 
     fn read(&mut self) -> Result<(), Failure> {
-        self.reading = Some(self.client.send("ReadBuffers", &[], None).map_err(|e| self.lost(e))?);
+        self.reading = Some(self.send::<method::ReadBuffers>().map_err(|e| self.lost(e))?);
         Ok(())
     }
 
@@ -443,7 +454,7 @@ impl RecordingSession {
                 }
                 Err(_) => self.do_without_programs(),
             }
-        } else if reply.method == OBSERVE_EVENTS {
+        } else if reply.is_of::<method::ObserveEvents>() {
             // The last events for an earlier question may still be on their way.
             let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
             let events = events.unwrap_or_default();
@@ -525,7 +536,7 @@ fn next_reply(client: &mut BlockingClient, deadline: Instant) -> Result<Reply, I
 /// Asks the service to report events of these types, and no others.
 fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<(), IpcError> {
     let request = ObserveEventsRequest { events_to_observe: types.to_vec(), ..ObserveEventsRequest::default() };
-    client.send(OBSERVE_EVENTS, &request.encode(), None).map(drop)
+    client.send_message::<method::ObserveEvents>(&request, None).map(drop)
 }
 
 /// Returns whether the config has a trigger with a delay.

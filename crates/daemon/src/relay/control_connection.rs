@@ -18,9 +18,10 @@ use esatto_ipc::frame::{PeerIdentity, encode};
 use esatto_ipc::{
     Address, Client, ClientEvent, ConnectAttempt, Connection, Error as IpcError, Limits, RequestId, Stream,
 };
-use esatto_protozero::Owned as _;
+use esatto_ports::Rpc;
+use esatto_ports::relay_port::{self, method};
 use esatto_schema::sync_clock_request::{Clock, Phase};
-use esatto_schema::{InitRelayRequest, SyncClockRequest, relay_port};
+use esatto_schema::{InitRelayRequest, SyncClockRequest};
 use rustix::event::epoll::EventFlags;
 
 use super::connect::begin_to_connect;
@@ -41,16 +42,12 @@ const REST_NS: u64 = 30 * SECOND_NS;
 /// Time that a service may take to accept a connection, and to answer.
 const PATIENCE_NS: u64 = 10 * SECOND_NS;
 
-const INIT_RELAY: &str = relay_port::Method::InitRelay.name();
-const SYNC_CLOCK: &str = relay_port::Method::SyncClock.name();
-
 /// The control connection in any of its states.
 #[derive(Debug)]
 pub(crate) struct Control {
     /// Frame with the identity of this relay.
     greeting: Vec<u8>,
-    /// Encoded arguments of InitRelay.
-    introduction: Vec<u8>,
+    introduction: InitRelayRequest,
     secret: Option<SharedSecret>,
     state: State,
     closers: Closers,
@@ -128,10 +125,9 @@ impl Control {
         let mut greeting = Vec::new();
         encode::set_peer_identity(&mut greeting, &own)?;
         let system_info = machine_identity::system_info(&options.version, &options.machine_name);
-        let request = InitRelayRequest { system_info: Some(Box::new(system_info)), ..InitRelayRequest::default() };
         Ok(Self {
             greeting,
-            introduction: request.encode(),
+            introduction: InitRelayRequest { system_info: Some(Box::new(system_info)), ..InitRelayRequest::default() },
             secret: options.secret.clone(),
             state: State::Waiting,
             closers,
@@ -258,17 +254,17 @@ impl Link {
         let mut link = Self { connection, client: Client::new(), step: Step::Binding };
         let out = link.connection.out().buffer();
         out.extend_from_slice(greeting);
-        link.client.bind(relay_port::SERVICE, out)?;
+        link.client.bind(relay_port::SERVICE.name, out)?;
         link.connection.flush_writes()?;
         Ok(link)
     }
 
     /// Reads the frames that have arrived, and takes the next steps.
-    fn receive(&mut self, introduction: &[u8]) -> Result<(), Failure> {
+    fn receive(&mut self, introduction: &InitRelayRequest) -> Result<(), Failure> {
         self.connection.on_readable()?;
         while let Some(step) = self.next_step()? {
             match step {
-                Next::Introduce => match self.call(INIT_RELAY, introduction)? {
+                Next::Introduce => match self.call::<method::InitRelay>(introduction)? {
                     Some(request) => self.step = Step::Introducing(request),
                     // Services of v43 to v49 support only clocks.
                     None => self.ping()?,
@@ -324,11 +320,11 @@ impl Link {
             ..Clock::default()
         });
         let request = SyncClockRequest { phase: Some(phase), clocks: clocks.collect(), ..SyncClockRequest::default() };
-        self.call(SYNC_CLOCK, &request.encode())
+        self.call::<method::SyncClock>(&request)
     }
 
-    fn call(&mut self, method: &'static str, args: &[u8]) -> Result<Option<RequestId>, Failure> {
-        let request = self.client.invoke(method, args, false, self.connection.out().buffer())?;
+    fn call<M: Rpc>(&mut self, request: &M::Request) -> Result<Option<RequestId>, Failure> {
+        let request = self.client.invoke_message::<M>(request, self.connection.out().buffer())?;
         self.connection.flush_writes()?;
         Ok(request)
     }

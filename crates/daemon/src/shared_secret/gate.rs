@@ -104,7 +104,7 @@ impl Gate {
             host.reply_not_invoked(id, out);
             return Err(Refusal::Malformed);
         };
-        match (invoke.method, self.nonces) {
+        match (invoke.method.name, self.nonces) {
             (CHALLENGE, None) => {
                 let nonces = Nonces { relay: bytes, service: nonce().map_err(Refusal::System)? };
                 self.nonces = Some(nonces);

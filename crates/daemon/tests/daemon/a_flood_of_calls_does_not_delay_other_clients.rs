@@ -5,10 +5,12 @@ use crate::harness::{DEADLINE, Folder};
 use esatto_daemon::{Daemon, Options};
 use esatto_ipc::frame::{FrameBody, encode};
 use esatto_ipc::{Address, FrameDecoder, Stream};
+use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port};
 use esatto_protozero::Owned as _;
 use esatto_schema::{
     InitializeConnectionRequest, QueryServiceStateRequest, QueryServiceStateResponse, RegisterDataSourceRequest,
-    TracingServiceState, consumer_port, producer_port,
+    TracingServiceState,
 };
 
 const CALLS: usize = 400;
@@ -23,13 +25,13 @@ impl Calls {
     fn new() -> Self {
         let mut calls = Self { bytes: Vec::new(), count: 0 };
         let hello = InitializeConnectionRequest { producer_name: Some("flood".into()), ..Default::default() };
-        calls.add(producer_port::Method::InitializeConnection, &hello.encode());
+        calls.add(producer_port::method::InitializeConnection::METHOD, &hello.encode());
         calls
     }
 
-    fn add(&mut self, method: producer_port::Method, request: &[u8]) {
+    fn add(&mut self, method: u32, request: &[u8]) {
         self.count += 1;
-        encode::invoke_method(&mut self.bytes, self.count, 1, method.id(), request, true).unwrap();
+        encode::invoke_method(&mut self.bytes, self.count, 1, method, request, true).unwrap();
     }
 }
 
@@ -44,7 +46,8 @@ fn state_after(flood: impl FnOnce(&dyn Fn() -> Stream)) -> Vec<TracingServiceSta
     let consumer = Stream::connect(&consumers, DEADLINE).unwrap();
     let mut question = Vec::new();
     let request = QueryServiceStateRequest::default().encode();
-    encode::invoke_method(&mut question, 1, 1, consumer_port::Method::QueryServiceState.id(), &request, false).unwrap();
+    encode::invoke_method(&mut question, 1, 1, consumer_port::method::QueryServiceState::METHOD, &request, false)
+        .unwrap();
     assert_eq!(consumer.send(&question, None).unwrap(), question.len());
 
     let daemon = daemon.spawn_thread().unwrap();
@@ -76,7 +79,7 @@ fn while_the_producer_is_connected() {
     for number in 0..CALLS {
         let mut request = RegisterDataSourceRequest::default();
         request.data_source_descriptor.get_or_insert_default().name = Some(format!("source {number}").into());
-        calls.add(producer_port::Method::RegisterDataSource, &request.encode());
+        calls.add(producer_port::method::RegisterDataSource::METHOD, &request.encode());
     }
     let mut producer = None;
     let states = state_after(|connect| {
@@ -94,7 +97,7 @@ fn after_the_producer_has_ended() {
     for (calls_sent, is_over) in [(2_000, true), (20_000, false)] {
         let mut calls = Calls::new();
         while calls.count < calls_sent {
-            calls.add(producer_port::Method::CommitData, &[]);
+            calls.add(producer_port::method::CommitData::METHOD, &[]);
         }
         let states = state_after(|connect| {
             let stream = connect();
@@ -116,7 +119,7 @@ fn after_many_producers_have_ended() {
     let names = [0x0a, 0].repeat(4096);
     let mut calls = Calls::new();
     while calls.count < 25 {
-        calls.add(producer_port::Method::ActivateTriggers, &names);
+        calls.add(producer_port::method::ActivateTriggers::METHOD, &names);
     }
     let mut producer = None;
     let states = state_after(|connect| {

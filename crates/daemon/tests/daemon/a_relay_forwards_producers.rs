@@ -292,7 +292,7 @@ fn an_old_service_gets_only_clocks() {
         let call = control.next(|frame| match host.handle(frame, &mut out) {
             Some(HostEvent::Invoke(invoke)) => {
                 let phase = esatto_schema::SyncClockRequestReader::parse(invoke.args).unwrap().phase();
-                Some((invoke.request_id, invoke.method, phase.map(|phase| phase.0)))
+                Some((invoke.request_id, invoke.method.name, phase.map(|phase| phase.0)))
             }
             _ => None,
         });

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use esatto_daemon::{Daemon, DaemonHandle};
 use esatto_ipc::{Address, BlockingClient, RequestId};
+use esatto_ports::consumer_port::method::ReadBuffers;
 use esatto_protozero::{HeapBuffer, Owned as _};
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
-    DataSourceConfig, EnableTracingRequest, GetAsyncCommandResponse, InitializeConnectionRequest,
+    DataSourceConfig, EnableTracingRequest, GetAsyncCommandResponse, InitializeConnectionRequest, ReadBuffersRequest,
     ReadBuffersResponseReader, RegisterDataSourceRequest, TraceConfig,
 };
 use esatto_shm::abi::PageSize;
@@ -94,7 +95,7 @@ pub(crate) fn tcp_address() -> Address {
 pub(crate) fn read(consumer: &mut BlockingClient) -> Vec<Vec<u8>> {
     let mut packets = vec![Vec::new()];
     consumer
-        .call_stream::<esatto_ipc::Error>("ReadBuffers", &[], Some(DEADLINE), |body| {
+        .call_stream::<ReadBuffers, esatto_ipc::Error>(&ReadBuffersRequest::default(), Some(DEADLINE), |body| {
             for slice in ReadBuffersResponseReader::new(body).slices() {
                 packets.last_mut().expect("never empty").extend_from_slice(slice.data().unwrap_or_default());
                 if slice.last_slice_for_packet() == Some(true) {

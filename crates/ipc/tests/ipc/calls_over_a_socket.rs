@@ -10,7 +10,10 @@ use std::time::Duration;
 use esatto_ipc::frame::encode;
 use esatto_ipc::{Address, BlockingClient, Connection, Error, Host, HostEvent, Limits, Listener, Peer};
 use esatto_ports::consumer_port;
-use esatto_schema::{QueryCapabilitiesRequest, QueryCapabilitiesResponse, TracingServiceCapabilities};
+use esatto_ports::consumer_port::method::{QueryCapabilities, ReadBuffers};
+use esatto_schema::{
+    QueryCapabilitiesRequest, QueryCapabilitiesResponse, ReadBuffersRequest, TracingServiceCapabilities,
+};
 
 use crate::listeners_do_not_steal_sockets::{Scratch, accept};
 
@@ -30,7 +33,7 @@ fn serve(address: &Address) -> JoinHandle<Result<(), Error>> {
                 let out = io.out.buffer();
                 let Some(HostEvent::Invoke(call)) = host.handle(&frame, out) else { continue };
                 let id = call.request_id;
-                match call.method {
+                match call.method.name {
                     "GetTraceStats" => host.reply_ok(id, call.args, false, out)?,
                     "QueryCapabilities" => {
                         let reply = QueryCapabilitiesResponse {
@@ -82,12 +85,11 @@ fn with_replies_streams_rejections_and_descriptors() {
     let reply = client.call("GetTraceStats", b"\x08\x07", SOON).unwrap();
     assert_eq!((reply.success, reply.has_more, reply.body.as_slice()), (true, false, &b"\x08\x07"[..]));
 
-    let reply: QueryCapabilitiesResponse =
-        client.call_message("QueryCapabilities", &QueryCapabilitiesRequest::default(), SOON).unwrap();
+    let reply = client.call_message::<QueryCapabilities>(&QueryCapabilitiesRequest::default(), SOON).unwrap();
     assert_eq!(reply.capabilities.unwrap().has_clone_session, Some(true));
 
     let mut bodies = Vec::new();
-    let done = client.call_stream("ReadBuffers", b"", SOON, |body| {
+    let done = client.call_stream::<ReadBuffers, _>(&ReadBuffersRequest::default(), SOON, |body| {
         assert_eq!(body.len(), 100_000);
         bodies.push(body[0]);
         Ok::<(), Error>(())

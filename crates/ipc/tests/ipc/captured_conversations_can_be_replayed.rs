@@ -74,7 +74,11 @@ fn by_the_host() {
             let mut out = Vec::new();
             match host.handle(&frame, &mut out) {
                 Some(HostEvent::Invoke(call)) => {
-                    assert_eq!((call.method, call.request_id), (line.method.as_str(), line.request_id), "{context}");
+                    assert_eq!(
+                        (call.method.name, call.request_id),
+                        (line.method.as_str(), line.request_id),
+                        "{context}"
+                    );
                     assert_eq!(call.drop_reply, line.content.starts_with("drop_reply"), "{context}");
                     assert!(out.is_empty(), "{context}");
                 }

@@ -13,7 +13,7 @@ fn claim(host: &mut Host, identity: &PeerIdentity<'_>) -> bool {
     let mut out = Vec::new();
     let event = host.handle(&Frame::parse(&frame[4..]).unwrap(), &mut out);
     assert!(out.is_empty(), "there is no reply");
-    event == Some(HostEvent::PeerIdentity)
+    matches!(event, Some(HostEvent::PeerIdentity))
 }
 
 fn host(peer: Peer) -> Host {

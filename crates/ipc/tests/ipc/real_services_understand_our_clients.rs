@@ -15,8 +15,8 @@ use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
     CommitDataRequest, DataSourceConfig, DataSourceDescriptor, EnableTracingRequest, EnableTracingResponse,
     FlushRequest, GetAsyncCommandRequest, GetAsyncCommandResponse, GetTraceStatsRequest, InitializeConnectionRequest,
-    InitializeConnectionResponse, QueryServiceStateRequest, QueryServiceStateResponse, ReadBuffersRequest,
-    RegisterDataSourceRequest, RegisterDataSourceResponse, SyncRequest, SyncResponse, TraceConfig,
+    InitializeConnectionResponse, QueryServiceStateRequest, ReadBuffersRequest, RegisterDataSourceRequest, SyncRequest,
+    TraceConfig,
 };
 
 use crate::listeners_do_not_steal_sockets::Scratch;
@@ -86,8 +86,9 @@ fn as_a_consumer() {
 
 fn as_a_consumer_with(service: &Service) -> Result<(), Skip> {
     let mut client = service.connect(&service.consumer, "ConsumerPort");
-    let state: QueryServiceStateResponse =
-        client.call_message("QueryServiceState", &QueryServiceStateRequest::default(), SOON).unwrap();
+    let state = client
+        .call_message::<consumer_port::method::QueryServiceState>(&QueryServiceStateRequest::default(), SOON)
+        .unwrap();
     let state = state.service_state.unwrap();
     assert_eq!(state.num_sessions, Some(0));
     assert!(state.tracing_service_version.unwrap().starts_with(b"Perfetto v"));
@@ -153,8 +154,8 @@ fn as_a_producer_that_gets_its_shared_memory_and_a_consumer_that_passes_a_file_w
     assert_eq!(reply.direct_smb_patching_supported, Some(true));
     let descriptor = DataSourceDescriptor { name: Some("esatto.test".into()), ..Default::default() };
     let register = RegisterDataSourceRequest { data_source_descriptor: Some(descriptor.into()), ..Default::default() };
-    let _: RegisterDataSourceResponse = producer.call_message("RegisterDataSource", &register, SOON).unwrap();
-    let _: SyncResponse = producer.call_message("Sync", &SyncRequest::default(), SOON).unwrap();
+    producer.call_message::<producer_port::method::RegisterDataSource>(&register, SOON).unwrap();
+    producer.call_message::<producer_port::method::Sync>(&SyncRequest::default(), SOON).unwrap();
 
     let mut consumer = service.connect(&service.consumer, "ConsumerPort");
     let config = DataSourceConfig { name: Some("esatto.test".into()), ..Default::default() };

@@ -154,7 +154,7 @@ fn old_services_get_plain_frames() {
             while let Some((frame, io)) = connection.next_frame().unwrap() {
                 let Some(HostEvent::Invoke(call)) = host.handle(&frame, io.out.buffer()) else { continue };
                 let out = io.out.buffer();
-                match call.method {
+                match call.method.name {
                     "Get" => host.reply_rejected(call.request_id, out),
                     "Watch" => (0..3).for_each(|n| host.reply_ok(call.request_id, b"", n < 2, out).unwrap()),
                     _ => plain.push(call.drop_reply),

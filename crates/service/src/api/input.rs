@@ -1,8 +1,7 @@
 //! Inputs of the service: calls, and other events that its owner reports.
 
-use super::calls::{ConsumerCall, ProducerCall, RelayCall};
 use super::ids::{CallId, ClientId, FileId, TimerId};
-use super::{MemoryKind, Peer};
+use super::{ConsumerCall, MemoryKind, Peer, ProducerCall, RelayCall};
 use crate::shared_buffer::SharedBuffer;
 
 /// An event that the owner reports to the service.
@@ -24,6 +23,10 @@ pub enum Input<'a> {
         call: CallId,
         /// The method and its request.
         method: ProducerCall<'a>,
+        /// For `InitializeConnection`: memory of the producer itself, which the owner has mapped
+        /// and checked (seals, size > 0). Its page size is the hint of the request. The service
+        /// checks the sizes.
+        offered: Option<Box<dyn SharedBuffer>>,
     },
     /// The connection of a producer ended.
     ProducerDisconnected(ClientId),

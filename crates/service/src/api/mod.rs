@@ -26,12 +26,13 @@
 //! * A timer fires once. [`Output::CancelTimer`] may come too late; the service ignores a timer
 //!   that nothing waits for.
 
-mod calls;
 mod ids;
 mod input;
 mod output;
 
-pub use calls::{ConsumerCall, ProducerCall, RelayCall};
+pub use esatto_ports::consumer_port::Request as ConsumerCall;
+pub use esatto_ports::producer_port::Request as ProducerCall;
+pub use esatto_ports::relay_port::Request as RelayCall;
 pub use ids::{CallId, ClientId, FileId, TimerId};
 pub use input::Input;
 pub use output::{Attachment, Body, LogLevel, Output, Outputs, PriorityBoost, Reply};

@@ -25,25 +25,25 @@ impl Service {
         let session = consumer.session;
         match method {
             ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_) => cx.reject(call),
-            ConsumerCall::DisableTracing => {
+            ConsumerCall::DisableTracing(_) => {
                 cx.reply_empty(call);
                 if let Some(session) = session {
                     self.disable(session, false, None, cx);
                 }
             }
-            ConsumerCall::StartTracing => {
+            ConsumerCall::StartTracing(_) => {
                 cx.reply_empty(call);
                 if let Some(session) = session {
                     self.start(session, cx);
                 }
             }
-            ConsumerCall::FreeBuffers => {
+            ConsumerCall::FreeBuffers(_) => {
                 cx.reply_empty(call);
                 if let Some(session) = session {
                     self.free_for_consumer(session, cx);
                 }
             }
-            ConsumerCall::ReadBuffers => {
+            ConsumerCall::ReadBuffers(_) => {
                 if let Some(earlier) = consumer.read_call.replace(call) {
                     cx.reject(earlier);
                 }
@@ -65,7 +65,7 @@ impl Service {
             }
             ConsumerCall::Detach(request) => self.detach(call, request.key().unwrap_or_default(), cx),
             ConsumerCall::Attach(request) => self.attach(call, request.key().unwrap_or_default(), cx),
-            ConsumerCall::GetTraceStats => self.get_trace_stats(call, session, cx),
+            ConsumerCall::GetTraceStats(_) => self.get_trace_stats(call, session, cx),
             ConsumerCall::ObserveEvents(request) => self.observe_events(call, request, cx),
             ConsumerCall::QueryServiceState(request) => {
                 let state = ServiceState {
@@ -76,7 +76,7 @@ impl Service {
                 };
                 consumer.query_service_state(call, request.sessions_only().unwrap_or(false), &state, cx);
             }
-            ConsumerCall::QueryCapabilities => {
+            ConsumerCall::QueryCapabilities(_) => {
                 use observable_events::Type;
                 let capabilities = TracingServiceCapabilities {
                     has_query_capabilities: Some(true),
@@ -92,7 +92,7 @@ impl Service {
                 let response = QueryCapabilitiesResponse { capabilities: Some(capabilities), ..Default::default() };
                 cx.reply(call, response.encode());
             }
-            ConsumerCall::SaveTraceForBugreport => {
+            ConsumerCall::SaveTraceForBugreport(_) => {
                 let msg = Some("not supported, clone the session instead".into());
                 let response = SaveTraceForBugreportResponse { success: Some(false), msg, ..Default::default() };
                 cx.reply(call, response.encode());

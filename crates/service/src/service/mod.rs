@@ -24,7 +24,7 @@ mod trigger_activation;
 
 pub use metrics::Metrics;
 
-use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ServiceConfig, TimerId};
+use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ProducerCall, ServiceConfig, TimerId};
 use crate::buffer::table::Buffers;
 use crate::consumer::Consumers;
 use crate::consumer::state_query::{DepartedProducers, ServiceState};
@@ -133,7 +133,10 @@ impl Service {
             steps_left: Vec::new(),
         };
         match input {
-            Input::ProducerCall { call, method } => self.producer_call(call, method, cx),
+            Input::ProducerCall { call, method: ProducerCall::InitializeConnection(request), offered } => {
+                self.initialize_connection(call, request, offered, cx);
+            }
+            Input::ProducerCall { call, method, offered: _ } => self.producer_call(call, method, cx),
             Input::ProducerConnected { client, peer, memory } => {
                 self.producers.connect(client, peer, memory);
             }

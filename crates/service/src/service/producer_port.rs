@@ -22,22 +22,18 @@ use crate::shared_buffer::{SharedBuffer, granted_sizes};
 const SCRAPING_ENABLED: i32 = 1;
 
 impl Service {
+    /// Handles every call but InitializeConnection.
     pub(crate) fn producer_call(&mut self, call: CallId, method: ProducerCall<'_>, cx: &mut Context<'_>) {
-        let (method, producer) = match (method, self.producers.of_client(call.client)) {
-            (ProducerCall::InitializeConnection { request, offered }, None) => {
-                return self.initialize_connection(call, request, offered, cx);
-            }
-            (ProducerCall::InitializeConnection { .. }, Some(_)) | (_, None) => return cx.reject(call),
-            (method, Some(producer)) => (method, producer),
-        };
+        let Some(producer) = self.producers.of_client(call.client) else { return cx.reject(call) };
         match method {
             ProducerCall::CommitData(request) => return self.commit_data(call, producer, request, cx),
-            ProducerCall::GetAsyncCommand => {
+            ProducerCall::GetAsyncCommand(_) => {
                 if let Some(producer) = self.producers.get_mut(producer) {
                     producer.listen(call, cx);
                 }
                 return;
             }
+            ProducerCall::InitializeConnection(_) => return cx.reject(call),
             _ => {}
         }
         cx.reply_empty(call);
@@ -77,20 +73,23 @@ impl Service {
             ProducerCall::ActivateTriggers(request) => {
                 self.activate_triggers(producer, request.trigger_names(), cx);
             }
-            ProducerCall::Sync => {}
-            ProducerCall::CommitData(_) | ProducerCall::GetAsyncCommand | ProducerCall::InitializeConnection { .. } => {
-                unreachable!("handled above")
-            }
+            ProducerCall::Sync(_)
+            | ProducerCall::CommitData(_)
+            | ProducerCall::GetAsyncCommand(_)
+            | ProducerCall::InitializeConnection(_) => {}
         }
     }
 
-    fn initialize_connection(
+    pub(crate) fn initialize_connection(
         &mut self,
         call: CallId,
         request: InitializeConnectionRequestReader<'_>,
         offered: Option<Box<dyn SharedBuffer>>,
         cx: &mut Context<'_>,
     ) {
+        if self.producers.of_client(call.client).is_some() {
+            return cx.reject(call);
+        }
         let Some(connection) = self.producers.connection(call.client) else { return cx.reject(call) };
         let name = request.producer_name().unwrap_or_default();
         if name.len() > client_text::MAX_NAME_BYTES {

@@ -1,12 +1,14 @@
 //! Costs of inputs in hostile orders. Costs are work that the service counts, never time.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port};
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
 use esatto_schema::trace_config::{SessionSemaphore, TriggerConfig};
 use esatto_schema::{
     ActivateTriggersRequest, CommitDataRequest, DataSourceDescriptor, FlushRequest, InitializeConnectionRequest,
     NotifyDataSourceStoppedRequest, RegisterDataSourceRequest, TRIGGERS_LOST_FIELD, TraceConfig,
-    UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request, consumer_port, producer_port,
+    UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request,
 };
 use esatto_service::{CallId, ChunkHeader, ClientId, Input, MemoryKind, Peer};
 
@@ -26,19 +28,13 @@ struct Bill {
 }
 
 impl Bill {
-    fn producer(&mut self, world: &mut World, producer: &FakeProducer, method: producer_port::Method, request: &[u8]) {
+    fn producer(&mut self, world: &mut World, producer: &FakeProducer, method: u32, request: &[u8]) {
         let before = world.service.work();
         world.producer_call(producer.client, method, request);
         self.add(world, before, request);
     }
 
-    fn consumer(
-        &mut self,
-        world: &mut World,
-        client: ClientId,
-        method: consumer_port::Method,
-        request: &[u8],
-    ) -> CallId {
+    fn consumer(&mut self, world: &mut World, client: ClientId, method: u32, request: &[u8]) -> CallId {
         let before = world.service.work();
         let call = world.consumer_call(client, method, request);
         self.add(world, before, request);
@@ -84,8 +80,8 @@ pub(crate) fn producer_of(world: &mut World, uid: i32, machine_id: u32, name: &s
     let memory = MemoryKind::Shared;
     world.feed(Input::ProducerConnected { client, peer: Peer { uid, pid: None, machine_id }, memory });
     let hello = InitializeConnectionRequest { producer_name: Some(name.into()), ..Default::default() }.encode();
-    world.producer_call(client, producer_port::Method::InitializeConnection, &hello);
-    let commands = world.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+    world.producer_call(client, producer_port::method::InitializeConnection::METHOD, &hello);
+    let commands = world.producer_call(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
     FakeProducer::at(client, commands)
 }
 
@@ -102,7 +98,7 @@ fn the_work_of_registrations_follows_their_length_in_any_order() {
             bill.producer(
                 &mut world,
                 producer,
-                producer_port::Method::RegisterDataSource,
+                producer_port::method::RegisterDataSource::METHOD,
                 &register_request(&name, id),
             );
         }
@@ -115,7 +111,7 @@ fn the_work_of_registrations_follows_their_length_in_any_order() {
         for (number, producer) in producers.iter().enumerate() {
             let name = if id % 2 == 0 { "same".to_owned() } else { format!("{number}.{id}") };
             let request = UnregisterDataSourceRequest { data_source_name: Some(name.into()), ..Default::default() };
-            let method = producer_port::Method::UnregisterDataSource;
+            let method = producer_port::method::UnregisterDataSource::METHOD;
             bill.producer(&mut world, producer, method, &request.encode());
         }
     }
@@ -134,7 +130,7 @@ fn the_work_of_stops_follows_their_number_in_any_order() {
     for producer in &producers {
         for id in 1..=300 {
             let request = register_request("wanted", id);
-            bill.producer(&mut world, producer, producer_port::Method::RegisterDataSource, &request);
+            bill.producer(&mut world, producer, producer_port::method::RegisterDataSource::METHOD, &request);
         }
     }
     // Each becomes an instance of each session. The service sends each to its producer twice.
@@ -146,13 +142,13 @@ fn the_work_of_stops_follows_their_number_in_any_order() {
     }
     assert!(started.len() > 15 * 1000, "{}", started.len());
     for &consumer in &sessions {
-        world.consumer_call(consumer, consumer_port::Method::DisableTracing, &[]);
+        world.consumer_call(consumer, consumer_port::method::DisableTracing::METHOD, &[]);
     }
     started.sort_by_key(|&(_, instance)| core::cmp::Reverse(instance));
     let mut bill = Bill::default();
     for (number, instance) in started {
         let request = NotifyDataSourceStoppedRequest { data_source_id: Some(instance), ..Default::default() }.encode();
-        bill.producer(&mut world, &producers[number], producer_port::Method::NotifyDataSourceStopped, &request);
+        bill.producer(&mut world, &producers[number], producer_port::method::NotifyDataSourceStopped::METHOD, &request);
     }
     // The last ones end the sessions, which are looked through once.
     assert!(bill.work <= 60 * bill.calls, "{} for {} calls", bill.work, bill.calls);
@@ -178,13 +174,13 @@ fn acknowledged_flushes_are_visited_once() {
     for &consumer in &sessions {
         for _ in 0..1000 {
             let request = FlushRequest { timeout_ms: Some(1_000_000), ..Default::default() }.encode();
-            world.consumer_call(consumer, consumer_port::Method::Flush, &request);
+            world.consumer_call(consumer, consumer_port::method::Flush::METHOD, &request);
         }
     }
     let mut bill = Bill::default();
     for up_to in (0..=15_000).step_by(3).chain([u64::MAX; 5000]) {
         let request = CommitDataRequest { flush_request_id: Some(up_to), ..Default::default() }.encode();
-        bill.producer(&mut world, &producer, producer_port::Method::CommitData, &request);
+        bill.producer(&mut world, &producer, producer_port::method::CommitData::METHOD, &request);
     }
     bill.assert_paid();
     world.service.assert_consistent();
@@ -224,7 +220,7 @@ fn many_expressions_for_many_names_cost_little() {
     world.register(&late, "ds");
     let work = world.service.work() - before;
     assert!(work < (1 << 19), "{work} units of work");
-    let call = world.consumer_call(honest, consumer_port::Method::QueryServiceState, &[]);
+    let call = world.consumer_call(honest, consumer_port::method::QueryServiceState::METHOD, &[]);
     let reply = esatto_schema::QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     let state = reply.service_state.unwrap();
     assert_eq!(state.tracing_sessions[0].num_data_sources, Some(21), "all are wanted");
@@ -254,7 +250,7 @@ fn flushes_that_end_together_scrape_once() {
     let mut calls = Vec::new();
     for _ in 0..1000 {
         let request = FlushRequest { timeout_ms: Some(1_000_000), ..Default::default() }.encode();
-        calls.push(world.consumer_call(consumer, consumer_port::Method::Flush, &request));
+        calls.push(world.consumer_call(consumer, consumer_port::method::Flush::METHOD, &request));
     }
     let before = world.service.work();
     world.acknowledge_flush(&producer, u64::MAX);
@@ -269,7 +265,7 @@ fn flushes_that_end_together_scrape_once() {
 fn the_work_of_a_clone_follows_the_copied_bytes() {
     let (mut world, producer, consumer) = scraped(100);
     let request = FlushRequest::default().encode();
-    world.consumer_call(consumer, consumer_port::Method::Flush, &request);
+    world.consumer_call(consumer, consumer_port::method::Flush::METHOD, &request);
     world.acknowledge_flush(&producer, u64::MAX);
     world.feed(Input::ProducerDisconnected(producer.client));
     let cloner = world.consumer();
@@ -295,17 +291,17 @@ fn the_work_of_writers_follows_their_number_in_any_order() {
             ..Default::default()
         }
         .encode();
-        bill.producer(&mut world, &producer, producer_port::Method::RegisterTraceWriter, &request);
+        bill.producer(&mut world, &producer, producer_port::method::RegisterTraceWriter::METHOD, &request);
         if writer % 2 == 0 {
             let request = UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
-            bill.producer(&mut world, &producer, producer_port::Method::UnregisterTraceWriter, &request);
+            bill.producer(&mut world, &producer, producer_port::method::UnregisterTraceWriter::METHOD, &request);
         }
     }
     bill.assert_paid();
     // The end of a session is paid for by the writers that it had: each is looked at once.
     let mut bill = Bill::default();
     for _ in 0..20 {
-        bill.consumer(&mut world, consumer, consumer_port::Method::FreeBuffers, &[]);
+        bill.consumer(&mut world, consumer, consumer_port::method::FreeBuffers::METHOD, &[]);
         let before = world.service.work();
         world.enable(consumer, &config(&["ds"]));
         assert!(world.service.work() - before < 100);
@@ -340,7 +336,7 @@ fn the_work_of_a_commit_follows_its_length() {
     });
     let request =
         CommitDataRequest { chunks_to_move: moved.collect(), chunks_to_patch: patched.collect(), ..Default::default() };
-    bill.producer(&mut world, &producer, producer_port::Method::CommitData, &request.encode());
+    bill.producer(&mut world, &producer, producer_port::method::CommitData::METHOD, &request.encode());
     bill.assert_paid();
 }
 
@@ -370,7 +366,7 @@ fn the_work_of_triggers_follows_their_length_and_losses_are_counted() {
     for round in 0..20 {
         let names = (0..20_000).map(|number| format!("t{}", (number * 7 + round) % 2000).into());
         let request = ActivateTriggersRequest { trigger_names: names.collect(), ..Default::default() }.encode();
-        bill.producer(&mut world, &producer, producer_port::Method::ActivateTriggers, &request);
+        bill.producer(&mut world, &producer, producer_port::method::ActivateTriggers::METHOD, &request);
     }
     bill.assert_paid();
     assert!(world.warnings.iter().any(|line| line.contains("too many triggers")), "{:?}", world.warnings.last());
@@ -381,7 +377,7 @@ fn the_work_of_triggers_follows_their_length_and_losses_are_counted() {
 
 /// The encoded TraceStats.
 pub(crate) fn trace_stats(world: &mut World, consumer: ClientId) -> Vec<u8> {
-    let call = world.consumer_call(consumer, consumer_port::Method::GetTraceStats, &[]);
+    let call = world.consumer_call(consumer, consumer_port::method::GetTraceStats::METHOD, &[]);
     Fields::new(world.replies[&call][0].body.as_bytes()).next().unwrap().as_bytes().to_vec()
 }
 

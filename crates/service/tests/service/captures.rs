@@ -4,12 +4,14 @@
 //! Lines of `<connection>.frames.tsv` say when which bytes were sent and what shared memory held
 //! just before. The session is enabled when the real service sent its first command for it.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port, relay_port};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use esatto_protozero::{Fields, Owned};
-use esatto_schema::{IPCFrame, TracePacketReader, TraceReader, consumer_port, producer_port, relay_port};
+use esatto_schema::{IPCFrame, TracePacketReader, TraceReader};
 use esatto_service::{
     CallId, ChunkHeader, ClientId, Input, MemoryKind, Peer, ProducerCall, RelayCall, ScrapedChunk, SharedBuffer,
 };
@@ -149,22 +151,23 @@ fn replay(name: &str) -> Vec<Vec<u8>> {
             continue;
         }
         let request = arguments(&bytes, line);
-        let method = producer_port::Method::ALL.iter().find(|method| method.name() == line.method).unwrap();
-        let mut method = ProducerCall::parse(*method, &request).unwrap();
-        if let ProducerCall::InitializeConnection { offered, request } = &mut method {
+        let id = producer_port::SERVICE.id_of(&line.method).unwrap();
+        let method = ProducerCall::read(id, &request).unwrap();
+        let mut offered: Option<Box<dyn SharedBuffer>> = None;
+        if let ProducerCall::InitializeConnection(request) = &method {
             if !line.fd.is_empty() {
                 let size = request.shared_memory_size_hint_bytes().unwrap() as usize;
                 let page_size = request.shared_memory_page_size_hint_bytes().unwrap() as usize;
                 let memory = Replayed::new(size, page_size);
                 replayed = Some(memory.clone());
-                *offered = Some(Box::new(memory));
+                offered = Some(Box::new(memory));
             }
         }
         if let (Some(replayed), false) = (&replayed, line.snapshot.is_empty()) {
             replayed.set(&std::fs::read(folder.join(&line.snapshot)).unwrap());
         }
         let call = CallId { client: producer, request: world.id() };
-        world.feed(Input::ProducerCall { call, method });
+        world.feed(Input::ProducerCall { call, method, offered });
         assert!(!world.rejected.contains(&call), "{name}: {} is rejected", line.method);
     }
     world.advance_ms(20_000);
@@ -180,10 +183,10 @@ fn play_relay(world: &mut World, folder: &Path) -> u32 {
     world.feed(Input::RelayConnected { client, peer: Peer { uid: 0, pid: Some(9001), machine_id } });
     world.feed(Input::MachineNamed { client, name: b"guest1" });
     for line in lines(&folder.join("control.frames.tsv")).iter().filter(|line| line.from_client) {
-        let Some(method) = relay_port::Method::ALL.iter().find(|method| method.name() == line.method) else { continue };
+        let Some(id) = relay_port::SERVICE.id_of(&line.method) else { continue };
         let call = CallId { client, request: world.id() };
         let request = arguments(&bytes, line);
-        world.feed(Input::RelayCall { call, method: RelayCall::parse(*method, &request).unwrap() });
+        world.feed(Input::RelayCall { call, method: RelayCall::read(id, &request).unwrap() });
         assert!(world.is_answered(call));
     }
     machine_id
@@ -194,7 +197,7 @@ fn enable(world: &mut World, folder: &Path) -> (ClientId, CallId) {
     let lines = lines(&folder.join("consumer.frames.tsv"));
     let line = lines.iter().find(|line| line.from_client && line.method == "EnableTracing").unwrap();
     let consumer = world.consumer();
-    let call = world.consumer_call(consumer, consumer_port::Method::EnableTracing, &arguments(&bytes, line));
+    let call = world.consumer_call(consumer, consumer_port::method::EnableTracing::METHOD, &arguments(&bytes, line));
     (consumer, call)
 }
 

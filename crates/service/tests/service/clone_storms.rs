@@ -1,10 +1,11 @@
 //! Clones come, go and are given up in every order, from one seed: each call is answered once, and
 //! nothing is left behind.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use std::collections::BTreeSet;
 
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::BufferConfig;
 use esatto_schema::{CloneSessionRequest, QueryServiceStateResponse, TraceConfig};
 use esatto_service::{CallId, ClientId, Input};
@@ -72,9 +73,9 @@ impl Storm {
                 let ms = self.random.below(3000);
                 self.world.advance_ms(ms);
             }
-            11 => self.call(Method::FreeBuffers),
-            12 => self.call(Method::DisableTracing),
-            13 => self.call(Method::ReadBuffers),
+            11 => self.call(method::FreeBuffers::METHOD),
+            12 => self.call(method::DisableTracing::METHOD),
+            13 => self.call(method::ReadBuffers::METHOD),
             14 => self.disconnect(),
             _ => {
                 self.world.file_error = self.random.chance(20).then(|| "no space".to_owned());
@@ -143,7 +144,7 @@ impl Storm {
     }
 
     fn sessions(&mut self) -> Vec<u64> {
-        let call = self.world.consumer_call(self.root, Method::QueryServiceState, &[]);
+        let call = self.world.consumer_call(self.root, method::QueryServiceState::METHOD, &[]);
         let reply = self.world.replies.remove(&call).unwrap();
         let state = QueryServiceStateResponse::decode(reply[0].body.as_bytes()).unwrap().service_state.unwrap();
         state.tracing_sessions.iter().map(|session| session.id.unwrap()).collect()
@@ -169,7 +170,7 @@ impl Storm {
         self.producers[index] = producer;
     }
 
-    fn call(&mut self, method: Method) {
+    fn call(&mut self, method: u32) {
         let consumer = self.consumer();
         self.world.consumer_call(consumer, method, &[]);
     }

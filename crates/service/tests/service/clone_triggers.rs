@@ -1,11 +1,13 @@
 //! Triggers that ask for a snapshot: the service tells the consumer of each, and the session itself
 //! is never read.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
+use esatto_ports::producer_port;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::observable_events::CloneTriggerHit;
 use esatto_schema::trace_config::{TriggerConfig, trigger_config};
-use esatto_schema::{ActivateTriggersRequest, ObserveEventsRequest, ObserveEventsResponse, TraceConfig, producer_port};
+use esatto_schema::{ActivateTriggersRequest, ObserveEventsRequest, ObserveEventsResponse, TraceConfig};
 use esatto_schema::{TracePacketReader, observable_events};
 use esatto_service::{CallId, ClientId};
 
@@ -40,13 +42,13 @@ fn activate(world: &mut World, producer: &FakeProducer, names: &[&str]) {
         trigger_names: names.iter().map(|&name| name.into()).collect(),
         ..Default::default()
     };
-    world.producer_call(producer.client, producer_port::Method::ActivateTriggers, &request.encode());
+    world.producer_call(producer.client, producer_port::method::ActivateTriggers::METHOD, &request.encode());
 }
 
 fn observe(world: &mut World, consumer: ClientId) -> CallId {
     let events_to_observe = vec![observable_events::Type::TYPE_CLONE_TRIGGER_HIT];
     let request = ObserveEventsRequest { events_to_observe, ..Default::default() };
-    world.consumer_call(consumer, Method::ObserveEvents, &request.encode())
+    world.consumer_call(consumer, method::ObserveEvents::METHOD, &request.encode())
 }
 
 /// The hits since the last call, a message each.
@@ -107,7 +109,7 @@ fn two_clone_triggers_are_two_messages() {
 fn clone_triggers_reach_observing_consumers_only() {
     let (mut world, producer, consumer, observed, _) = setting(&triggered(clone_snapshot(), &[("a", 0)]));
     let stop_observing = ObserveEventsRequest::default().encode();
-    world.consumer_call(consumer, Method::ObserveEvents, &stop_observing);
+    world.consumer_call(consumer, method::ObserveEvents::METHOD, &stop_observing);
     world.replies.remove(&observed);
     activate(&mut world, &producer, &["a"]);
     assert!(hits(&mut world, observed).is_empty());
@@ -160,7 +162,7 @@ fn without_a_trigger_the_session_ends_in_time() {
     assert_eq!(world.ended(end).as_deref(), Some(""));
     world.advance_ms(1_000);
     assert_eq!(names(&hits(&mut world, observed)), ["a"], "a trigger that came in time is told after the end, too");
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert_eq!(world.timers(), 0);
 }
 

@@ -1,7 +1,8 @@
 //! Clones of sessions that stream into a file: a new file gets the content of the old one, and the
 //! packets that were not written yet.
 
-use esatto_schema::consumer_port::Method;
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
 use esatto_service::{CallId, ClientId, FileId, Input};
 
@@ -55,7 +56,7 @@ fn a_copy_holds_the_file_and_the_unwritten_data() {
     assert_eq!(texts(&world, COPY), ["a", "b", "c", "d"]);
     assert_eq!((&world.synced_files[..], &world.closed_files[..]), (&[COPY][..], &[COPY][..]));
     assert!(world.read(cloner).is_empty(), "all of it is in the file");
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(texts(&world, FILE), ["a", "b", "c", "d"]);
 
     let sequences = |file| {
@@ -80,7 +81,7 @@ fn without_a_descriptor_such_a_session_is_not_cloned() {
     use esatto_protozero::Owned;
     let (mut world, _, _) = streaming();
     let cloner = world.consumer();
-    let call = world.consumer_call(cloner, Method::CloneSession, &by_id(1).encode());
+    let call = world.consumer_call(cloner, method::CloneSession::METHOD, &by_id(1).encode());
     assert!(answer(&world, call).unwrap().error.unwrap().to_string().contains("file descriptor"));
 }
 
@@ -97,7 +98,7 @@ fn a_failed_copy_makes_no_clone() {
     world.file_error = None;
     let end = world.enable(cloner, &config(&[]));
     assert_eq!(world.ended(end), None, "the consumer is free");
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(texts(&world, FILE), ["a", "b"]);
 }
 
@@ -114,7 +115,7 @@ fn a_slow_copy_does_not_delay_the_session() {
     world.finish_slow_work();
     assert_eq!(answer(&world, call).unwrap().success, Some(true));
     assert_eq!(texts(&world, COPY), ["a", "b"]);
-    world.consumer_call(cloner, Method::FreeBuffers, &[]);
+    world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
     assert_eq!(world.closed_files, [COPY]);
 }
 
@@ -129,7 +130,7 @@ fn a_clone_that_is_freed_while_it_is_copied_closes_its_file() {
             world.feed(Input::ConsumerDisconnected(cloner));
             assert_eq!(answer(&world, call), None);
         } else {
-            world.consumer_call(cloner, Method::FreeBuffers, &[]);
+            world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
             assert_eq!(answer(&world, call).unwrap().success, Some(false));
         }
         world.finish_slow_work();
@@ -141,7 +142,7 @@ fn a_clone_that_is_freed_while_it_is_copied_closes_its_file() {
 fn a_clone_of_a_session_that_ends_meanwhile_fails() {
     let (mut world, producer, consumer) = streaming();
     let (_, call) = begin(&mut world);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     world.acknowledge_flush(&producer, u64::MAX);
     let response = answer(&world, call).unwrap();
     assert_eq!(response.success, Some(false));
@@ -151,7 +152,7 @@ fn a_clone_of_a_session_that_ends_meanwhile_fails() {
 #[test]
 fn after_the_end_only_the_buffered_packets_remain() {
     let (mut world, _, consumer) = streaming();
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let (cloner, call) = begin(&mut world);
     let response = answer(&world, call).unwrap();
     assert_eq!((response.success, response.was_write_into_file), (Some(true), Some(false)));
@@ -234,7 +235,7 @@ fn a_consumer_that_frees_a_clone_while_it_is_copied_waits_no_longer_for_its_end(
     let other = world.consumer();
     attach(&mut world, other, "k");
     let end = wait_for_end(&mut world, other);
-    world.consumer_call(other, Method::FreeBuffers, &[]);
+    world.consumer_call(other, method::FreeBuffers::METHOD, &[]);
     assert_eq!(answer(&world, call).unwrap().success, Some(false));
     assert!(world.is_answered(end));
     world.finish_slow_work();

@@ -1,7 +1,8 @@
 //! A clone is a snapshot of a session: whole, read-only, and without effect on the session.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::BufferConfig;
 use esatto_schema::{
     CloneSessionRequest, CloneSessionResponse, QueryServiceStateResponse, TraceConfig, TracePacketReader,
@@ -19,7 +20,7 @@ pub(crate) fn by_name(name: &str) -> CloneSessionRequest {
 }
 
 pub(crate) fn ask(world: &mut World, consumer: ClientId, request: &CloneSessionRequest) -> CallId {
-    world.consumer_call_with(consumer, Method::CloneSession, &request.encode(), true)
+    world.consumer_call_with(consumer, method::CloneSession::METHOD, &request.encode(), true)
 }
 
 /// The answer to CloneSession, if there is one.
@@ -99,7 +100,7 @@ fn stats(packets: &[Vec<u8>]) -> esatto_schema::TraceStats {
 }
 
 fn states(world: &mut World, consumer: ClientId) -> Vec<(u64, String)> {
-    let call = world.consumer_call(consumer, Method::QueryServiceState, &[]);
+    let call = world.consumer_call(consumer, method::QueryServiceState::METHOD, &[]);
     let state = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap().service_state;
     let sessions = state.unwrap().tracing_sessions;
     sessions.iter().map(|session| (session.id.unwrap(), session.state.clone().unwrap().to_string())).collect()
@@ -138,14 +139,14 @@ fn a_clone_is_read_once_and_freed() {
     let cloner = world.consumer();
     cloned(&mut world, cloner, &by_id(1));
     assert_eq!(states(&mut world, consumer), [(1, "STARTED".into()), (2, "CLONED_READ_ONLY".into())]);
-    for method in [Method::StartTracing, Method::DisableTracing] {
+    for method in [method::StartTracing::METHOD, method::DisableTracing::METHOD] {
         world.consumer_call(cloner, method, &[]);
     }
-    let flush = world.consumer_call(cloner, Method::Flush, &[]);
+    let flush = world.consumer_call(cloner, method::Flush::METHOD, &[]);
     assert!(world.rejected.contains(&flush));
     assert_eq!(world.read_texts(cloner), ["a"]);
     assert_eq!(world.read(cloner).len(), 1, "only the end is told again");
-    world.consumer_call(cloner, Method::FreeBuffers, &[]);
+    world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
     assert_eq!(states(&mut world, consumer), [(1, "STARTED".into())]);
     cloned(&mut world, cloner, &by_id(1));
     world.feed(Input::ConsumerDisconnected(cloner));
@@ -268,7 +269,7 @@ fn a_failed_flush_still_makes_a_clone() {
 fn a_session_that_does_not_run_is_cloned_without_flush() {
     let (mut world, mut producer, consumer) = recording(&config(&["ds"]));
     world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let cloner = world.consumer();
     cloned(&mut world, cloner, &by_id(1));
     let packets = world.read(cloner);
@@ -317,7 +318,7 @@ fn sessions_are_found_by_id_by_name_and_for_bug_reports() {
     let bugreport = by_id(u64::MAX);
     let lsb_of = |world: &mut World, request: &CloneSessionRequest| {
         let made = cloned(world, cloner, request);
-        world.consumer_call(cloner, Method::FreeBuffers, &[]);
+        world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
         made.uuid_lsb.unwrap()
     };
     assert_eq!(lsb_of(&mut world, &by_id(4)), -1);
@@ -326,9 +327,9 @@ fn sessions_are_found_by_id_by_name_and_for_bug_reports() {
     // Only sessions that run are worth a report, and a clone has no name.
     let keeper = world.consumer();
     cloned(&mut world, keeper, &by_name("best"));
-    world.consumer_call(owners[2], Method::FreeBuffers, &[]);
+    world.consumer_call(owners[2], method::FreeBuffers::METHOD, &[]);
     assert_eq!(lsb_of(&mut world, &bugreport), 7);
-    world.consumer_call(owners[1], Method::DisableTracing, &[]);
+    world.consumer_call(owners[1], method::DisableTracing::METHOD, &[]);
     assert!(refusal(&mut world, cloner, &bugreport).contains("bugreport_score"));
     for nothing in [by_name("best"), by_name(""), by_id(0), by_id(99), CloneSessionRequest::default()] {
         assert!(refusal(&mut world, cloner, &nothing).contains("no such session"));
@@ -405,7 +406,7 @@ fn waiting() -> (World, FakeProducer, ClientId, ClientId, CallId) {
 #[test]
 fn a_clone_whose_session_ends_is_answered() {
     let (mut world, producer, consumer, cloner, call) = waiting();
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert_eq!(answer(&world, call).unwrap().error.unwrap().to_string(), "the session ended");
     world.acknowledge_flush(&producer, u64::MAX);
     assert!(states(&mut world, cloner).is_empty());
@@ -559,7 +560,7 @@ fn other_sessions_see_a_clone_begin_and_end() {
     world.enable(watcher, &watching);
     let cloner = world.consumer();
     cloned(&mut world, cloner, &by_id(1));
-    world.consumer_call(cloner, Method::FreeBuffers, &[]);
+    world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
     let packets = world.read(watcher);
     let seen: Vec<_> = packets
         .iter()

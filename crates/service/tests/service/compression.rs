@@ -1,8 +1,9 @@
 //! A read pass of a compressed session is one packet (`docs/spec/service.md §22`).
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use std::io::Read as _;
 
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::compression_config::{Deflate, Zstd};
 use esatto_schema::trace_config::{CompressionConfig, CompressionType};
 use esatto_schema::{ReadBuffersResponse, TraceConfig, TracePacketReader, TraceReader};
@@ -80,7 +81,7 @@ fn a_pass_becomes_one_packet() {
 fn a_file_gets_one_packet_for_each_batch() {
     let config = TraceConfig { write_into_file: Some(true), buffers: vec![buffer(4096)], ..zstd(Some(1)) };
     let (mut world, consumer, expected) = recording(&config, 900);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let file = TraceReader::parse(&world.files[&FileId(1)]).unwrap();
     let packets: Vec<&[u8]> = file.packet().map(|packet| packet.as_bytes()).collect();
     assert_eq!(packets.len(), 2, "of 1.8 MB");
@@ -92,7 +93,7 @@ fn a_file_gets_one_packet_for_each_batch() {
 fn a_file_that_is_full_ends_before_a_compressed_packet() {
     let config = TraceConfig { max_file_size_bytes: Some(100), write_into_file: Some(true), ..deflate() };
     let (mut world, consumer, _) = recording(&config, 10);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.files[&FileId(1)], b"", "a batch is written as a whole or not at all");
     assert_eq!(world.closed_files, [FileId(1)]);
 }
@@ -117,7 +118,7 @@ fn a_long_packet_is_cut_after_compression() {
     // One packet in 100 chunks.
     let long = packet(&(0..100).map(|_| text()).collect::<String>());
     world.commit_fragments(&mut producer, 1, 1, &long, 3000);
-    let call = world.consumer_call(consumer, Method::ReadBuffers, &[]);
+    let call = world.consumer_call(consumer, method::ReadBuffers::METHOD, &[]);
     use esatto_protozero::Owned as _;
     let slices: Vec<_> = world.replies[&call]
         .iter()
@@ -132,7 +133,7 @@ fn a_long_packet_is_cut_after_compression() {
 fn an_empty_pass_is_no_packet() {
     let (mut world, consumer, _) = recording(&deflate(), 1);
     world.read(consumer);
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     let builtin = esatto_schema::trace_config::BuiltinDataSource {
         disable_clock_snapshotting: Some(true),
         disable_service_events: Some(true),

@@ -2,6 +2,7 @@
 //! has no effect here (`docs/spec/service.md §7, §8`). Tests below check the effect of the general
 //! fields.
 
+use esatto_ports::Rpc as _;
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::trace_config::{
     AndroidReportConfig, BufferConfig, BuiltinDataSource, CmdTraceStartDelay, CompressionType, FFlushMode,
@@ -210,7 +211,7 @@ fn every_config_field_is_echoed_unchanged() {
         assert_eq!(world.ended(call), None, "{name} is accepted");
         let mut trace = world.read(consumer);
         if streams {
-            world.consumer_call(consumer, esatto_schema::consumer_port::Method::DisableTracing, &[]);
+            world.consumer_call(consumer, esatto_ports::consumer_port::method::DisableTracing::METHOD, &[]);
             let file = TraceReader::parse(&world.files[&FileId(1)]).unwrap();
             trace = file.packet().map(|packet| packet.as_bytes().to_vec()).collect();
         }

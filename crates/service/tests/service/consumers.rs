@@ -1,12 +1,14 @@
 //! Every call of a consumer is answered, and sessions without a consumer come to an end.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
+use esatto_ports::producer_port;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::{BuiltinDataSource, TriggerConfig, trigger_config};
 use esatto_schema::{
     ActivateTriggersRequest, AttachRequest, AttachResponse, DataSourceDescriptor, DetachRequest, EnableTracingRequest,
     FlushRequest, NotifyDataSourceStartedRequest, ObserveEventsRequest, ObserveEventsResponse,
-    QueryServiceStateResponse, TraceConfig, TracePacketReader, observable_events, producer_port,
+    QueryServiceStateResponse, TraceConfig, TracePacketReader, observable_events,
 };
 use esatto_service::{CallId, ClientId, FileId, Input};
 
@@ -14,23 +16,23 @@ use crate::world::{FakeProducer, World, config, packet};
 
 pub(crate) fn detach(world: &mut World, consumer: ClientId, key: &str) -> CallId {
     let request = DetachRequest { key: Some(key.into()), ..Default::default() };
-    world.consumer_call(consumer, Method::Detach, &request.encode())
+    world.consumer_call(consumer, method::Detach::METHOD, &request.encode())
 }
 
 pub(crate) fn attach(world: &mut World, consumer: ClientId, key: &str) -> CallId {
     let request = AttachRequest { key: Some(key.into()), ..Default::default() };
-    world.consumer_call(consumer, Method::Attach, &request.encode())
+    world.consumer_call(consumer, method::Attach::METHOD, &request.encode())
 }
 
 pub(crate) fn wait_for_end(world: &mut World, consumer: ClientId) -> CallId {
     let request = EnableTracingRequest { attach_notification_only: Some(true), ..Default::default() };
-    world.consumer_call(consumer, Method::EnableTracing, &request.encode())
+    world.consumer_call(consumer, method::EnableTracing::METHOD, &request.encode())
 }
 
 fn observe(world: &mut World, consumer: ClientId, types: &[i32]) -> CallId {
     let events_to_observe = types.iter().map(|&event| observable_events::Type(event)).collect();
     let request = ObserveEventsRequest { events_to_observe, ..Default::default() };
-    world.consumer_call(consumer, Method::ObserveEvents, &request.encode())
+    world.consumer_call(consumer, method::ObserveEvents::METHOD, &request.encode())
 }
 
 /// How often it was told that all data sources are started.
@@ -44,7 +46,7 @@ fn told_of_start(world: &World, call: CallId) -> usize {
 
 fn sessions(world: &mut World) -> Vec<esatto_schema::tracing_service_state::TracingSession> {
     let root = world.consumer_of(0);
-    let call = world.consumer_call(root, Method::QueryServiceState, &[]);
+    let call = world.consumer_call(root, method::QueryServiceState::METHOD, &[]);
     let response = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     response.service_state.unwrap().tracing_sessions
 }
@@ -65,7 +67,7 @@ fn starting(world: &mut World) -> FakeProducer {
 
 fn started(world: &mut World, producer: &FakeProducer, instance: u64) {
     let request = NotifyDataSourceStartedRequest { data_source_id: Some(instance), ..Default::default() };
-    world.producer_call(producer.client, producer_port::Method::NotifyDataSourceStarted, &request.encode());
+    world.producer_call(producer.client, producer_port::method::NotifyDataSourceStarted::METHOD, &request.encode());
 }
 
 #[test]
@@ -109,7 +111,7 @@ fn a_vanished_data_source_does_not_report_a_start() {
     world.enable(consumer, &TraceConfig { deferred_start: Some(true), ..config(&["ds"]) });
     world.feed(Input::ProducerDisconnected(producer.client));
     assert_eq!(told_of_start(&world, observed), 0);
-    world.consumer_call(consumer, Method::StartTracing, &[]);
+    world.consumer_call(consumer, method::StartTracing::METHOD, &[]);
     assert_eq!(told_of_start(&world, observed), 1, "without data sources all are started");
 }
 
@@ -167,7 +169,7 @@ fn a_call_that_waits_for_a_past_end_is_answered() {
     let call = wait_for_end(&mut world, consumer);
     assert!(world.ended(call).unwrap().contains("no session"));
     world.enable(consumer, &config(&[]));
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let call = wait_for_end(&mut world, consumer);
     assert_eq!(world.ended(call).as_deref(), Some(""));
 }
@@ -237,7 +239,7 @@ fn a_session_keeps_its_start_after_the_first_read() {
     let started_at = world.now.realtime_ns as i64;
     world.enable(consumer, &TraceConfig { deferred_start: Some(true), ..config(&[]) });
     assert_eq!(sessions(&mut world)[0].start_realtime_ns, None);
-    world.consumer_call(consumer, Method::StartTracing, &[]);
+    world.consumer_call(consumer, method::StartTracing::METHOD, &[]);
     world.read(consumer);
     assert_eq!(sessions(&mut world)[0].start_realtime_ns, Some(started_at));
 }
@@ -259,7 +261,7 @@ fn triggers_are_in_the_trace_without_the_config() {
         TraceConfig { trigger_config: Some(trigger_config), builtin_data_sources: Some(builtin), ..config(&[]) };
     world.enable(consumer, &config);
     let request = ActivateTriggersRequest { trigger_names: vec!["go".into()], ..Default::default() };
-    world.producer_call(producer.client, producer_port::Method::ActivateTriggers, &request.encode());
+    world.producer_call(producer.client, producer_port::method::ActivateTriggers::METHOD, &request.encode());
     let packets = world.read(consumer);
     let count = |is_it: fn(&TracePacketReader<'_>) -> bool| {
         packets.iter().filter(|packet| is_it(&TracePacketReader::new(packet))).count()
@@ -276,10 +278,10 @@ fn too_many_flushes_are_refused() {
     world.enable(consumer, &config(&["ds"]));
     let request = FlushRequest::default().encode();
     for _ in 0..1001 {
-        world.consumer_call(consumer, Method::Flush, &request);
+        world.consumer_call(consumer, method::Flush::METHOD, &request);
     }
     assert!(world.rejected.is_empty());
-    let refused = world.consumer_call(consumer, Method::Flush, &request);
+    let refused = world.consumer_call(consumer, method::Flush::METHOD, &request);
     assert_eq!(world.rejected, [refused]);
     world.acknowledge_flush(&producer, u64::MAX);
     let packets = world.read(consumer);
@@ -297,7 +299,7 @@ fn a_call_that_waits_for_a_detached_session_is_not_answered_for_another_session(
     world.enable(other, &config(&[]));
     detach(&mut world, other, "found");
     attach(&mut world, consumer, "found");
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(left), None);
     // The session is over, as the answer to the next call says. This call takes the place of the
     // one before.
@@ -313,7 +315,7 @@ fn departed_producers_are_told_of_if_the_service_remembers_them() {
         let producer = starting(&mut world);
         world.feed(Input::ProducerDisconnected(producer.client));
         let consumer = world.consumer();
-        let call = world.consumer_call(consumer, Method::QueryServiceState, &[]);
+        let call = world.consumer_call(consumer, method::QueryServiceState::METHOD, &[]);
         let response = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
         let state = response.service_state.unwrap();
         let names = state.data_sources.iter().map(|source| source.ds_descriptor.as_ref().unwrap().name.clone());

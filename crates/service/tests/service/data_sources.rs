@@ -1,8 +1,10 @@
 //! Data sources: matching with the entries of configs.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
+use esatto_ports::producer_port;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
-use esatto_schema::{ChangeTraceConfigRequest, DataSourceDescriptor, UnregisterDataSourceRequest, producer_port};
+use esatto_schema::{ChangeTraceConfigRequest, DataSourceDescriptor, UnregisterDataSourceRequest};
 
 use crate::world::{World, config};
 
@@ -35,7 +37,7 @@ fn data_sources_registered_later_join_and_unregistered_ones_leave() {
     assert_eq!(commands.len(), 5, "memory, and setup and start for each of two entries");
     assert!(commands[3].setup_data_source.is_some() && commands[4].start_data_source.is_some());
     let request = UnregisterDataSourceRequest { data_source_name: Some("ds".into()), ..Default::default() };
-    world.producer_call(producer.client, producer_port::Method::UnregisterDataSource, &request.encode());
+    world.producer_call(producer.client, producer_port::method::UnregisterDataSource::METHOD, &request.encode());
     let commands = world.commands(&producer);
     assert_eq!(commands.len(), 2);
     assert!(commands.iter().all(|command| command.stop_data_source.is_some()));
@@ -56,7 +58,7 @@ fn producer_name_filters_select() {
     assert_eq!(world.commands(&second).len(), 3);
     config.data_sources[0].producer_name_filter.push("first".into());
     let request = ChangeTraceConfigRequest { trace_config: Some(Box::new(config)), ..Default::default() };
-    world.consumer_call(consumer, Method::ChangeTraceConfig, &request.encode());
+    world.consumer_call(consumer, method::ChangeTraceConfig::METHOD, &request.encode());
     assert_eq!(world.commands(&first).len(), 3);
     assert!(world.commands(&second).is_empty());
 }

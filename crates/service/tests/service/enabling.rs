@@ -3,7 +3,8 @@
 //!
 //! The tests are named after the rows of `docs/spec/service.md §5`.
 
-use esatto_schema::consumer_port::Method;
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_schema::trace_config::{
     BufferConfig, GuardrailOverrides, LockdownModeOperation, SessionSemaphore, TriggerConfig, trigger_config,
 };
@@ -74,7 +75,7 @@ fn row_1_a_consumer_has_one_session() {
     let mut world = World::new();
     let consumer = enabled(&mut world, &config(&[]));
     assert!(verdict(&mut world, consumer, &config(&[])).contains("has a session already"));
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert_eq!(verdict(&mut world, consumer, &config(&[])), "");
 }
 
@@ -221,11 +222,11 @@ fn rows_18_and_19_exclusive_sessions() {
         assert!(verdict(&mut world, consumer, &exclusive(refused)).contains("exclusive_prio 5"));
     }
     // A disabled session counts until it is freed, and so does a clone of it.
-    world.consumer_call(first, Method::DisableTracing, &[]);
+    world.consumer_call(first, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(first_end).as_deref(), Some(""));
     let cloner = world.consumer();
     crate::clones::ask(&mut world, cloner, &crate::clones::by_id(2));
-    world.consumer_call(first, Method::FreeBuffers, &[]);
+    world.consumer_call(first, method::FreeBuffers::METHOD, &[]);
     assert!(verdict(&mut world, ordinary, &config(&[])).contains("exclusive_prio 5"));
     assert_eq!(verdict(&mut world, ordinary, &exclusive(6)), "", "its consumer was free for a new session");
     assert!(world.read(cloner).is_empty(), "and the clone is gone");
@@ -257,10 +258,10 @@ fn row_20_names_are_unique_until_their_session_is_freed() {
     let named = TraceConfig { unique_session_name: Some("n".into()), ..config(&[]) };
     let mut world = World::new();
     let first = enabled(&mut world, &named);
-    world.consumer_call(first, Method::DisableTracing, &[]);
+    world.consumer_call(first, method::DisableTracing::METHOD, &[]);
     let second = world.consumer();
     assert!(verdict(&mut world, second, &named).contains("unique_session_name"));
-    world.consumer_call(first, Method::FreeBuffers, &[]);
+    world.consumer_call(first, method::FreeBuffers::METHOD, &[]);
     assert_eq!(verdict(&mut world, second, &named), "");
     enabled(&mut world, &TraceConfig { unique_session_name: Some("".into()), ..config(&[]) });
     enabled(&mut world, &config(&[]));
@@ -278,7 +279,7 @@ fn row_21_semaphores_admit_as_many_as_the_strictest_holder() {
     enabled(&mut world, &config(&[]));
     let third = world.consumer();
     assert!(verdict(&mut world, third, &holding(Some(9))).contains("session_semaphores"));
-    world.consumer_call(first, Method::DisableTracing, &[]);
+    world.consumer_call(first, method::DisableTracing::METHOD, &[]);
     assert_eq!(verdict(&mut world, third, &holding(Some(9))), "", "those that are disabled do not count");
     let mut world = World::new();
     enabled(&mut world, &holding(Some(9)));
@@ -293,7 +294,7 @@ fn row_22_guarded_sessions_of_one_name_keep_their_distance() {
     let consumer = world.consumer();
     let round = |world: &mut World, config: &TraceConfig| {
         let verdict = verdict(world, consumer, config);
-        world.consumer_call(consumer, Method::FreeBuffers, &[]);
+        world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
         verdict
     };
     // A config that is refused for another reason does not count.
@@ -380,7 +381,7 @@ fn memory_for_buffers_is_shared_among_users() {
     assert_eq!(enable(&mut world, 0, 25).0, "");
     assert!(enable(&mut world, 102, 1).0.contains("0 KiB are left"));
     // A freed share can be used again, also that of sessions that an exclusive one ends.
-    world.consumer_call(of_alice, Method::FreeBuffers, &[]);
+    world.consumer_call(of_alice, method::FreeBuffers::METHOD, &[]);
     assert_eq!(enable(&mut world, 102, 10).0, "");
     let exclusive = world.consumer_of(0);
     let config = TraceConfig { exclusive_prio: Some(1), ..with(96) };
@@ -441,9 +442,9 @@ fn row_26_the_strongest_boost_holds_while_its_session_exists() {
     assert_eq!(world.priority, Some(PriorityBoost::Fifo(1)));
     enabled(&mut world, &boosted(1, 20));
     assert_eq!(world.priority, Some(PriorityBoost::Fifo(1)));
-    world.consumer_call(strong, Method::DisableTracing, &[]);
+    world.consumer_call(strong, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.priority, Some(PriorityBoost::Fifo(1)), "not only while it records");
-    world.consumer_call(strong, Method::FreeBuffers, &[]);
+    world.consumer_call(strong, method::FreeBuffers::METHOD, &[]);
     assert_eq!(world.priority, Some(PriorityBoost::Other(20)));
     world.feed(Input::ConsumerDisconnected(weak));
     assert_eq!(world.priority, Some(PriorityBoost::Other(20)));

@@ -1,6 +1,7 @@
 //! Peers that vanish, hang or come back (`docs/spec/service.md §28`).
 
-use esatto_schema::consumer_port::Method;
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_schema::{DataSourceDescriptor, TraceConfig};
 use esatto_service::{ClientId, FileId, Input, TimerId};
 
@@ -47,7 +48,7 @@ fn a_session_does_not_wait_for_the_stop_of_a_disconnected_producer() {
     world.register_as(&producer, descriptor);
     let consumer = world.consumer();
     let end = world.enable(consumer, &config(&["ds"]));
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(end), None);
     world.feed(Input::ProducerDisconnected(producer.client));
     assert_eq!(world.ended(end).as_deref(), Some(""));
@@ -60,7 +61,7 @@ fn a_flush_does_not_wait_for_a_disconnected_producer() {
     world.register(&producer, "ds");
     let consumer = world.consumer();
     world.enable(consumer, &config(&["ds"]));
-    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
     world.feed(Input::ProducerDisconnected(producer.client));
     assert!(world.is_answered(flush) && !world.rejected.contains(&flush));
     world.advance_ms(5000);
@@ -94,8 +95,8 @@ fn a_consumer_may_disconnect_while_its_session_stops() {
     world.register_as(&producer, descriptor);
     let consumer = world.consumer();
     world.enable(consumer, &TraceConfig { duration_ms: Some(100), ..config(&["ds"]) });
-    world.consumer_call(consumer, Method::Flush, &[]);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::Flush::METHOD, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     world.feed(Input::ConsumerDisconnected(consumer));
     assert_eq!(world.timers(), 0);
 }
@@ -116,7 +117,7 @@ fn a_producer_without_memory_is_removed_at_once() {
     // effect.
     world.memory_is_available = true;
     world.commands(&other);
-    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
     let asked = world.commands(&other).into_iter().find_map(|command| command.flush).unwrap();
     world.acknowledge_flush(&other, asked.request_id.unwrap());
     assert!(world.is_answered(flush));
@@ -138,6 +139,6 @@ fn inputs_for_unknown_objects_are_ignored() {
     world.feed(Input::SharedBufferCreated { client: nobody, buffer: None });
     world.feed(Input::FileWritten { file: FileId(9), result: Ok(()) });
     world.feed(Input::FileOpened { file: FileId(9), result: Err(String::new()) });
-    let call = world.consumer_call(nobody, Method::ReadBuffers, &[]);
+    let call = world.consumer_call(nobody, method::ReadBuffers::METHOD, &[]);
     assert_eq!(world.rejected, [call]);
 }

@@ -1,7 +1,8 @@
 //! Sessions that are streamed into a file.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_schema::commit_data_request::{ChunkToPatch, ChunksToMove, chunk_to_patch::Patch};
-use esatto_schema::consumer_port::Method;
 use esatto_schema::data_source_config::BufferExhaustedPolicy;
 use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
 use esatto_schema::{CommitDataRequest, TraceConfig, TracePacketReader, TraceReader};
@@ -33,7 +34,7 @@ fn a_file_is_written_periodically_and_completed_at_the_end() {
     assert_eq!(texts(&world), ["a"]);
     world.commit(&mut producer, 1, 1, 1, &[&packet("b")]);
     assert!(world.read(consumer).is_empty(), "such a session is not read");
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(texts(&world), ["a", "b"]);
     assert_eq!(world.ended(end).as_deref(), Some(""));
     assert_eq!((&world.synced_files[..], &world.closed_files[..]), (&[FileId(1)][..], &[FileId(1)][..]));
@@ -71,7 +72,7 @@ fn commits_wait_for_a_file_that_gets_everything() {
     assert!(waits > 5, "{waits}");
     world.writes_are_slow = false;
     world.finish_slow_work();
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     world.finish_slow_work();
     let numbers: Vec<usize> = texts(&world).iter().map(|text| text.parse().expect("a number")).collect();
     assert!(numbers.iter().copied().eq(0..100), "{numbers:?}");
@@ -230,7 +231,7 @@ fn a_freed_session_completes_its_file_in_turns() {
         let Streaming { mut world, producer, consumer, end } = full_streaming_session();
         let before = world.service.work();
         if frees {
-            world.consumer_call(consumer, Method::FreeBuffers, &[]);
+            world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
         } else {
             world.feed(Input::ConsumerDisconnected(consumer));
         }
@@ -259,7 +260,7 @@ fn a_freed_session_completes_its_file_in_turns() {
 /// EnableTracing call.
 fn stalled_drain() -> (World, CallId) {
     let Streaming { mut world, consumer, end, .. } = full_streaming_session();
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert!(world.service.is_draining());
     (world, end)
 }
@@ -330,7 +331,7 @@ fn a_file_that_is_being_completed_is_not_patched_by_another_producer() {
         world.memories[&producer.client].put(page, header, true, &payload);
         let moved = ChunksToMove { page: Some(page), chunk: Some(0), target_buffer: Some(1), ..Default::default() };
         world.commit_request(&producer, &CommitDataRequest { chunks_to_move: vec![moved], ..Default::default() });
-        world.consumer_call(consumer, Method::FreeBuffers, &[]);
+        world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
         if goes {
             world.feed(Input::ProducerDisconnected(producer.client));
             // Until numbers begin again.
@@ -371,7 +372,7 @@ fn a_detached_session_completes_its_file_when_its_time_is_over() {
     let config = TraceConfig { duration_ms: Some(2500), ..streaming(&["ds"]) };
     world.enable_with(consumer, &config, true);
     let detach = esatto_schema::DetachRequest { key: Some("k".into()), ..Default::default() };
-    world.consumer_call(consumer, Method::Detach, &detach.encode());
+    world.consumer_call(consumer, method::Detach::METHOD, &detach.encode());
     world.feed(Input::ConsumerDisconnected(consumer));
     world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
     world.advance_ms(2500);

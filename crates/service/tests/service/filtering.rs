@@ -1,8 +1,9 @@
 //! Trace filters: the packets that remain of a session (`docs/spec/service.md §21`).
 
 use esatto_filter::{Builder, MessageId, SemanticType, StringField, Version};
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::TraceFilter;
 use esatto_schema::trace_config::trace_filter::{StringFilterChain, StringFilterPolicy, StringFilterRule};
 use esatto_schema::trace_stats::FilterStats;
@@ -56,7 +57,7 @@ fn of_bytecode(bytecode: Vec<u8>) -> TraceFilter {
 }
 
 fn filter_stats(world: &mut World, consumer: esatto_service::ClientId) -> FilterStats {
-    let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+    let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
     let reply = GetTraceStatsResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     *reply.trace_stats.unwrap().filter_stats.expect("statistics of the filter")
 }
@@ -124,7 +125,7 @@ fn fully_filtered_packets_are_empty_in_a_file_and_absent_elsewhere() {
     let config = TraceConfig { write_into_file: Some(true), ..filtered(of_bytecode(nothing())) };
     world.enable_with(consumer, &config, true);
     world.commit(&mut producer, 1, 1, 0, &[&packet("a"), &packet("b")]);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let trace = TraceReader::parse(&world.files[&FileId(1)]).unwrap();
     let sizes: Vec<usize> = trace.packet().map(|packet| packet.as_bytes().len()).collect();
     let (stats, empty) = sizes.split_last().unwrap();
@@ -226,7 +227,7 @@ fn a_pass_ends_after_its_input_limit_even_if_all_is_filtered_out() {
         world.commit(&mut producer, 1, 1, id, &[&long]);
     }
     world.is_slow = true;
-    let call = world.consumer_call(consumer, Method::ReadBuffers, &[]);
+    let call = world.consumer_call(consumer, method::ReadBuffers::METHOD, &[]);
     assert!(world.replies[&call].back().unwrap().has_more, "nothing was sent, and yet it is time for others");
     let mut passes = 1;
     while world.replies[&call].back().unwrap().has_more {
@@ -307,7 +308,7 @@ fn hard_strings_are_work_of_a_turn() {
         }
         world.is_slow = true;
         let before = world.service.work();
-        let call = world.consumer_call(consumer, Method::ReadBuffers, &[]);
+        let call = world.consumer_call(consumer, method::ReadBuffers::METHOD, &[]);
         let (mut turns, mut last) = (1, before);
         loop {
             let work = world.service.work();

@@ -1,7 +1,8 @@
 //! Flushes, on request and periodic.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::{DataSourceDescriptor, FlushRequest, TraceConfig, trace_config};
 
 use crate::world::{World, config};
@@ -20,10 +21,10 @@ fn flushes_end_after_all_answers_or_the_time_out() {
     let request = FlushRequest { timeout_ms: Some(100), flags: Some(0x24), ..Default::default() }.encode();
     world.commands(&second);
 
-    let flush = world.consumer_call(consumer, Method::Flush, &request);
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &request);
     let asked = world.commands(&second).remove(0).flush.unwrap();
     assert_eq!((asked.data_source_ids.len(), asked.flags), (1, Some(0x24)));
-    let later = world.consumer_call(consumer, Method::Flush, &request);
+    let later = world.consumer_call(consumer, method::Flush::METHOD, &request);
     let id = asked.request_id.unwrap();
     world.acknowledge_flush(&first, id);
     assert!(!world.is_answered(flush));
@@ -32,7 +33,7 @@ fn flushes_end_after_all_answers_or_the_time_out() {
     world.acknowledge_flush(&first, id + 1);
     assert!(world.is_answered(later), "one acknowledgement is for all flushes before it");
 
-    let late = world.consumer_call(consumer, Method::Flush, &request);
+    let late = world.consumer_call(consumer, method::Flush::METHOD, &request);
     world.advance_ms(100);
     assert_eq!(world.rejected, [late]);
 }
@@ -41,13 +42,13 @@ fn flushes_end_after_all_answers_or_the_time_out() {
 fn flushes_that_need_no_answer_and_flushes_that_get_none() {
     let mut world = World::new();
     let consumer = world.consumer();
-    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
     assert_eq!(world.rejected, [flush], "nobody waits for ever");
     world.enable(consumer, &TraceConfig { deferred_start: Some(true), ..config(&[]) });
-    let early = world.consumer_call(consumer, Method::Flush, &[]);
+    let early = world.consumer_call(consumer, method::Flush::METHOD, &[]);
     assert_eq!(world.rejected, [flush, early]);
-    world.consumer_call(consumer, Method::StartTracing, &[]);
-    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    world.consumer_call(consumer, method::StartTracing::METHOD, &[]);
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
     assert!(world.is_answered(flush));
 }
 

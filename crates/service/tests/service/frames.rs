@@ -1,12 +1,13 @@
 //! Frames: input that would fit into none is refused with a reason, and no client is sent more than
 //! it takes.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port};
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{
     ActivateTriggersRequest, DataSourceConfig, DataSourceDescriptor, DetachRequest, EVENTS_LOST_FIELD,
-    ObserveEventsRequest, ObserveEventsResponse, QueryServiceStateResponse, TraceConfig, consumer_port,
-    observable_events, producer_port,
+    ObserveEventsRequest, ObserveEventsResponse, QueryServiceStateResponse, TraceConfig, observable_events,
 };
 use esatto_service::Input;
 
@@ -33,7 +34,7 @@ fn a_data_source_that_fits_into_no_reply_is_not_registered() {
     assert_eq!(world.service.holdings().registrations, 1);
     assert!(world.warnings[0].contains("its descriptor has 131036 bytes, at most 131035"), "{}", world.warnings[0]);
     let consumer = world.consumer();
-    let call = world.consumer_call(consumer, consumer_port::Method::QueryServiceState, &[]);
+    let call = world.consumer_call(consumer, consumer_port::method::QueryServiceState::METHOD, &[]);
     let sizes: Vec<usize> = world.replies[&call].iter().map(|reply| reply.body.as_bytes().len()).collect();
     // A producer's number has up to three bytes, this one has one.
     assert_eq!(sizes.last(), Some(&(131_072 - 21 - 2)), "{sizes:?}");
@@ -58,7 +59,7 @@ fn the_state_is_sent_as_fast_as_the_consumer_takes_it() {
     assert!(registered > 200, "{registered}");
     world.is_slow = true;
     let consumer = world.consumer();
-    let call = world.consumer_call(consumer, consumer_port::Method::QueryServiceState, &[]);
+    let call = world.consumer_call(consumer, consumer_port::method::QueryServiceState::METHOD, &[]);
     let bytes = |world: &World| world.replies[&call].iter().map(|reply| reply.body.as_bytes().len()).sum::<usize>();
     assert!(bytes(&world) < 1 << 20, "{}", bytes(&world));
     world.is_slow = false;
@@ -112,7 +113,7 @@ fn a_slow_producer_gets_only_the_commands_it_can_take() {
     world.is_slow = true;
     for _ in 0..100 {
         world.enable(consumer, &config);
-        world.consumer_call(consumer, consumer_port::Method::FreeBuffers, &[]);
+        world.consumer_call(consumer, consumer_port::method::FreeBuffers::METHOD, &[]);
     }
     let queued =
         |world: &World| world.replies[&producer.commands].iter().map(|r| r.body.as_bytes().len()).sum::<usize>();
@@ -144,7 +145,7 @@ fn a_slow_observer_gets_the_number_of_lost_events() {
         events_to_observe: vec![observable_events::Type::TYPE_CLONE_TRIGGER_HIT],
         ..Default::default()
     };
-    let observing = world.consumer_call(consumer, consumer_port::Method::ObserveEvents, &request.encode());
+    let observing = world.consumer_call(consumer, consumer_port::method::ObserveEvents::METHOD, &request.encode());
     let call = world.enable(consumer, &with_triggers(TriggerMode::CLONE_SNAPSHOT, vec![trigger("t", 0)]));
     assert_eq!(world.ended(call), None);
     let name = "n".repeat(131_040);
@@ -152,7 +153,7 @@ fn a_slow_observer_gets_the_number_of_lost_events() {
     world.is_slow = true;
     for _ in 0..10 {
         let request = ActivateTriggersRequest { trigger_names: vec!["t".into(); 1000], ..Default::default() };
-        world.producer_call(producer.client, producer_port::Method::ActivateTriggers, &request.encode());
+        world.producer_call(producer.client, producer_port::method::ActivateTriggers::METHOD, &request.encode());
     }
     let bytes = world.replies[&observing].iter().map(|reply| reply.body.as_bytes().len()).sum::<usize>();
     assert!(bytes < 1 << 20, "{bytes}");
@@ -192,6 +193,6 @@ fn names_that_are_too_long_are_refused_with_a_reason() {
     assert!(world.ended(call).unwrap().len() < 5000, "errors that quote names are cut");
     world.enable(consumer, &config(&[]));
     let request = DetachRequest { key: long(), ..Default::default() }.encode();
-    let call = world.consumer_call(consumer, consumer_port::Method::Detach, &request);
+    let call = world.consumer_call(consumer, consumer_port::method::Detach::METHOD, &request);
     assert!(world.rejected.contains(&call));
 }

@@ -1,8 +1,9 @@
 //! Commits that lie (`docs/spec/shared-memory.md §18, §22`).
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
 use esatto_schema::commit_data_request::{ChunkToPatch, ChunksToMove, chunk_to_patch::Patch};
-use esatto_schema::consumer_port::Method;
 use esatto_schema::{CommitDataRequest, GetTraceStatsResponse, InitializeConnectionRequest, TraceStats};
 use esatto_service::{ChunkHeader, ClientId, Input, MemoryKind};
 
@@ -18,7 +19,7 @@ fn started(producer: impl FnOnce(&mut World) -> FakeProducer) -> (World, FakePro
 }
 
 fn stats(world: &mut World, consumer: ClientId) -> TraceStats {
-    let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+    let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
     let reply = world.replies[&call][0].body.as_bytes().to_vec();
     *GetTraceStatsResponse::decode(&reply).unwrap().trace_stats.unwrap()
 }
@@ -176,7 +177,7 @@ fn an_acknowledgement_counts_for_its_own_producer_only() {
     world.register(&second, "ds");
     let consumer = world.consumer();
     world.enable(consumer, &config(&["ds"]));
-    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
     world.acknowledge_flush(&first, u64::MAX);
     assert!(!world.is_answered(flush));
     world.acknowledge_flush(&second, u64::MAX);
@@ -187,7 +188,7 @@ mod scraping {
     use super::*;
 
     fn flush(world: &mut World, producer: &FakeProducer, consumer: ClientId) {
-        let flush = world.consumer_call(consumer, Method::Flush, &[]);
+        let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
         world.acknowledge_flush(producer, u64::MAX);
         assert!(world.is_answered(flush));
     }
@@ -246,7 +247,7 @@ mod scraping {
         let (mut world, producer, consumer) = started(|world| world.scraped_producer("p"));
         world.register_writer(&producer, 1, 1);
         put(&world, &producer, 4, false);
-        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
         assert_eq!(world.read_texts(consumer), ["1", "2", "3"]);
     }
 

@@ -1,6 +1,8 @@
 //! Several machines: the reports of relays, the machines whose producers take part, and the packets
 //! about them in the trace.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port, relay_port};
 use std::time::Instant;
 
 use esatto_protozero::{Fields, Owned};
@@ -9,7 +11,7 @@ use esatto_schema::trace_config::BuiltinDataSource;
 use esatto_schema::{
     ClockSnapshotReader, CloneSessionRequest, CommitDataRequest, InitRelayRequest, InitializeConnectionRequest,
     QueryServiceStateResponse, SHARED_MACHINE_ID_FIELD, SyncClockRequest, SystemInfo, TraceConfig, TracePacketReader,
-    commit_data_request, consumer_port, producer_port, relay_port,
+    commit_data_request,
 };
 use esatto_service::{CallId, ClientId, Input, MemoryKind, Peer, RelayCall};
 
@@ -26,8 +28,8 @@ fn guest_producer(world: &mut World, machine_id: u32, machine_name: &str) -> Fak
         producer_name: Some(machine_name.into()),
         ..InitializeConnectionRequest::default()
     };
-    world.producer_call(client, producer_port::Method::InitializeConnection, &request.encode());
-    let commands = world.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+    world.producer_call(client, producer_port::method::InitializeConnection::METHOD, &request.encode());
+    let commands = world.producer_call(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
     let producer = FakeProducer::at(client, commands);
     world.register(&producer, "ds");
     producer
@@ -54,16 +56,16 @@ fn relay(world: &mut World, machine_id: u32, machine_name: &str) -> ClientId {
     client
 }
 
-fn relay_call(world: &mut World, client: ClientId, method: relay_port::Method, request: &[u8]) -> CallId {
+fn relay_call(world: &mut World, client: ClientId, method: u32, request: &[u8]) -> CallId {
     let call = CallId { client, request: world.id() };
-    world.feed(Input::RelayCall { call, method: RelayCall::parse(method, request).unwrap() });
+    world.feed(Input::RelayCall { call, method: RelayCall::read(method, request).unwrap() });
     call
 }
 
 fn init(world: &mut World, client: ClientId, cpus: u32) -> CallId {
     let system_info = SystemInfo { num_cpus: Some(cpus), ..SystemInfo::default() };
     let request = InitRelayRequest { system_info: Some(Box::new(system_info)), ..Default::default() };
-    relay_call(world, client, relay_port::Method::InitRelay, &request.encode())
+    relay_call(world, client, relay_port::method::InitRelay::METHOD, &request.encode())
 }
 
 /// A guest whose clock is behind ours by 100 s makes a round; each way takes a millisecond.
@@ -73,7 +75,7 @@ fn round(world: &mut World, client: ClientId) {
             Clock { clock_id: Some(6), timestamp: Some(world.now.boottime_ns - 100_000_000_000), ..Default::default() };
         world.advance_ms(1);
         let request = SyncClockRequest { phase: Some(phase), clocks: vec![clock], ..Default::default() };
-        let call = relay_call(world, client, relay_port::Method::SyncClock, &request.encode());
+        let call = relay_call(world, client, relay_port::method::SyncClock::METHOD, &request.encode());
         assert!(world.is_answered(call));
         world.advance_ms(1);
     }
@@ -230,7 +232,7 @@ fn the_first_read_after_a_machine_is_known_describes_it() {
     };
     assert_eq!(kinds(read(&mut world, consumer)), [false], "SystemInfo");
     let clocks = SyncClockRequest { phase: Some(Phase::PING), ..Default::default() }.encode();
-    relay_call(&mut world, guest, relay_port::Method::SyncClock, &clocks);
+    relay_call(&mut world, guest, relay_port::method::SyncClock::METHOD, &clocks);
     assert_eq!(kinds(read(&mut world, consumer)), [false; 0], "half a round is of no use");
     round(&mut world, guest);
     assert_eq!(kinds(read(&mut world, consumer)), [true], "its clocks");
@@ -259,7 +261,7 @@ fn a_clone_tells_of_other_machines_again() {
     assert_eq!(read(&mut world, consumer).remote().len(), 2);
     let cloning = world.consumer();
     let request = CloneSessionRequest { session_id: Some(1), ..CloneSessionRequest::default() };
-    let call = world.consumer_call(cloning, consumer_port::Method::CloneSession, &request.encode());
+    let call = world.consumer_call(cloning, consumer_port::method::CloneSession::METHOD, &request.encode());
     assert!(world.is_answered(call));
     assert_eq!(read(&mut world, cloning).remote().len(), 2);
 }
@@ -367,7 +369,7 @@ fn malformed_system_info_is_not_put_into_traces() {
     let mut world = World::new();
     let guest = relay(&mut world, GUEST, "guest1");
     // system_info { utsname: 5 bytes, of which there are 1 }
-    let call = relay_call(&mut world, guest, relay_port::Method::InitRelay, &[0x0a, 3, 0x0a, 5, 0]);
+    let call = relay_call(&mut world, guest, relay_port::method::InitRelay::METHOD, &[0x0a, 3, 0x0a, 5, 0]);
     assert!(world.is_answered(call));
     assert_eq!(world.warnings.len(), 1);
     let consumer = world.consumer();
@@ -381,7 +383,7 @@ fn the_service_state_names_remote_machines() {
     world.producer("local");
     guest_producer(&mut world, GUEST, "guest1");
     let consumer = world.consumer();
-    let call = world.consumer_call(consumer, consumer_port::Method::QueryServiceState, &[]);
+    let call = world.consumer_call(consumer, consumer_port::method::QueryServiceState::METHOD, &[]);
     let body = world.replies[&call][0].body.as_bytes().to_vec();
     let state = QueryServiceStateResponse::decode(&body).unwrap().service_state.unwrap();
     let machines: Vec<_> = state

@@ -1,8 +1,9 @@
 //! The time between a config that passed all checks and a configured session, in which the owner
 //! prepares files and priorities.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::SessionSemaphore;
 use esatto_schema::{FlushRequest, TraceConfig, TraceReader};
 use esatto_service::{CallId, ClientId, FileId, Input};
@@ -25,19 +26,19 @@ fn calls_that_come_while_a_file_is_created_are_not_lost() {
     let (mut world, consumer, end) = opening(TraceConfig { deferred_start: Some(true), ..config(&["ds"]) });
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
-    world.consumer_call(consumer, Method::StartTracing, &[]);
+    world.consumer_call(consumer, method::StartTracing::METHOD, &[]);
     assert!(world.commands(&producer).is_empty());
     world.finish_slow_work();
     assert!(world.commands(&producer).iter().any(|command| command.start_data_source.is_some()));
     world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(end).as_deref(), Some(""));
     assert!(!world.files[&FileId(1)].is_empty());
 
     let (mut world, consumer, end) = opening(config(&[]));
-    let flush = world.consumer_call(consumer, Method::Flush, &FlushRequest::default().encode());
+    let flush = world.consumer_call(consumer, method::Flush::METHOD, &FlushRequest::default().encode());
     assert!(world.rejected.contains(&flush));
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(end), None);
     world.finish_slow_work();
     assert_eq!(world.ended(end).as_deref(), Some(""));
@@ -53,7 +54,7 @@ fn a_session_that_is_freed_while_its_file_is_created_is_started_and_stopped_and_
         if disconnects {
             world.feed(Input::ConsumerDisconnected(consumer));
         } else {
-            world.consumer_call(consumer, Method::FreeBuffers, &[]);
+            world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
         }
         assert_eq!(world.ended(end), None);
         // The consumer is free for another session meanwhile, whose end is its own.
@@ -71,7 +72,7 @@ fn a_session_that_is_freed_while_its_file_is_created_is_started_and_stopped_and_
         assert_eq!(world.closed_files, [FileId(1)]);
         let trace = TraceReader::new(&world.files[&FileId(1)]);
         assert!(trace.packet().last().unwrap().trace_stats().is_some());
-        world.consumer_call(other, Method::DisableTracing, &[]);
+        world.consumer_call(other, method::DisableTracing::METHOD, &[]);
         assert_eq!(world.ended(other_end).as_deref(), Some(""));
         assert!(world.rejected.is_empty());
     }
@@ -84,7 +85,7 @@ fn freeing_a_session_whose_file_cannot_be_created_reports_the_error() {
     let consumer = world.consumer();
     let streamed = TraceConfig { write_into_file: Some(true), output_path: Some("/x".into()), ..config(&[]) };
     let end = world.enable(consumer, &streamed);
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     world.finish_slow_work();
     assert_eq!(world.ended(end).as_deref(), Some("output_path /x: it exists"));
     assert_eq!(world.timers(), 0);

@@ -1,7 +1,8 @@
 //! The packets that a read returns, and their order.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::{Fields, Owned};
-use esatto_schema::consumer_port::Method;
 use esatto_schema::{
     FlushRequest, GetTraceStatsResponse, TraceConfig, TracePacketReader, TraceStatsReader, WRITERS_LEFT_OUT_FIELD,
     trace_config,
@@ -82,7 +83,7 @@ fn a_read_before_the_start_uses_up_the_first_packets() {
     world.enable(consumer, &TraceConfig { deferred_start: Some(true), ..config(&[]) });
     let first = ["config", "uuid", "provenance", "system", "read_tracing_buffers_completed"];
     assert_eq!(kinds(&world.read(consumer)), first);
-    world.consumer_call(consumer, Method::StartTracing, &[]);
+    world.consumer_call(consumer, method::StartTracing::METHOD, &[]);
     assert_eq!(
         kinds(&world.read(consumer))[..5],
         ["clocks", "clocks", "sync", "tracing_started", "all_data_sources_started"]
@@ -175,7 +176,7 @@ fn packets_with_reserved_fields_are_dropped_and_counted() {
     world.enable(consumer, &config(&["ds"]));
     world.commit(&mut producer, 1, 1, 0, &[&[0x18, 0], &packet("good"), &[0x0a, 9]]);
     assert_eq!(world.read_texts(consumer), ["good"]);
-    let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+    let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
     let stats = GetTraceStatsResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap().trace_stats.unwrap();
     assert_eq!(stats.invalid_packets, Some(2));
     assert_eq!(stats.buffer_stats[0].chunks_written, Some(1));
@@ -196,7 +197,7 @@ fn statistics_of_very_many_writers_fit_into_a_reply() {
             world.commit(&mut producer, 1, writer, 0, &[&packet("x")]);
         }
         let before = world.service.work();
-        let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+        let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
         let reply = world.replies[&call][0].body.as_bytes();
         assert!(reply.len() <= 131_072 - 64);
         let stats = GetTraceStatsResponse::decode(reply).unwrap().trace_stats.unwrap();
@@ -221,7 +222,7 @@ fn long_reads_come_in_batches_that_hold_everything_once() {
     for id in 0..300 {
         world.commit(&mut producer, 1, 1, id, &[&packet(&format!("{id}{long}"))]);
     }
-    let call = world.consumer_call(consumer, Method::ReadBuffers, &[]);
+    let call = world.consumer_call(consumer, method::ReadBuffers::METHOD, &[]);
     assert!(world.replies[&call].len() > 12, "about 64 KiB at a time");
     world.replies.clear();
     for id in 300..600 {
@@ -308,7 +309,7 @@ fn slow_starters_and_slow_flushers_are_named() {
     world.enable(consumer, &config(&["ds"]));
     world.advance_ms(20_000);
     let stop = FlushRequest { timeout_ms: Some(10), flags: Some(0x22), ..Default::default() }.encode();
-    world.consumer_call(consumer, Method::Flush, &stop);
+    world.consumer_call(consumer, method::Flush::METHOD, &stop);
     world.advance_ms(10);
     let packets = world.read(consumer);
     let kinds = kinds(&packets);
@@ -357,9 +358,9 @@ fn a_read_ends_when_its_session_is_freed() {
         world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(4000))]);
     }
     world.is_slow = true;
-    let call = world.consumer_call(consumer, Method::ReadBuffers, &[]);
+    let call = world.consumer_call(consumer, method::ReadBuffers::METHOD, &[]);
     assert!(world.replies[&call].back().unwrap().has_more);
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert!(!world.replies[&call].back().unwrap().has_more);
     world.feed(Input::Ready(consumer));
 }

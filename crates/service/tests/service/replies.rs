@@ -4,10 +4,7 @@
 use std::collections::HashMap;
 
 use esatto_protozero::Owned;
-use esatto_schema::{
-    CloneSessionResponse, EnableTracingResponse, IPCFrame, SaveTraceForBugreportResponse, consumer_port, ipc_frame,
-    producer_port,
-};
+use esatto_schema::{CloneSessionResponse, EnableTracingResponse, IPCFrame, SaveTraceForBugreportResponse, ipc_frame};
 use esatto_service::{CallId, ClientId, ConsumerCall, Input, MemoryKind, Peer, ProducerCall};
 
 use crate::world::World;
@@ -43,11 +40,9 @@ fn call<'a>(name: &str, invoke: &'a ipc_frame::InvokeMethod) -> Option<Call<'a>>
         return None;
     }
     if name.starts_with("producer") {
-        let method = *producer_port::Method::ALL.iter().find(|method| method.id() == id)?;
-        ProducerCall::parse(method, arguments).ok().map(Call::Producer)
+        ProducerCall::read(id, arguments).map(Call::Producer)
     } else {
-        let method = *consumer_port::Method::ALL.iter().find(|method| method.id() == id)?;
-        ConsumerCall::parse(method, arguments).ok().map(Call::Consumer)
+        ConsumerCall::read(id, arguments).map(Call::Consumer)
     }
 }
 
@@ -103,7 +98,7 @@ fn answers_equal_those_of_perfettos_services() {
             world.replies.clear();
             world.rejected.clear();
             match parsed {
-                Call::Producer(method) => world.feed(Input::ProducerCall { call: id, method }),
+                Call::Producer(method) => world.feed(Input::ProducerCall { call: id, method, offered: None }),
                 Call::Consumer(method) => world.feed(Input::ConsumerCall { call: id, method, file_attached: false }),
             }
             let mut ours: Vec<(u64, Answer)> =

@@ -1,8 +1,9 @@
 //! Sessions whose producers have more shared memory than the service copies in one step. It copies
 //! in turns, and answers the calls that wait for the copies after the last one.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::{FlushRequest, TraceConfig, TraceReader};
 use esatto_service::{CallId, ChunkHeader, ClientId, FileId, Input};
 
@@ -49,7 +50,7 @@ fn streaming() -> TraceConfig {
 
 fn flush(world: &mut World, consumer: ClientId, timeout_ms: u32) -> CallId {
     let request = FlushRequest { timeout_ms: Some(timeout_ms), ..Default::default() }.encode();
-    world.consumer_call(consumer, Method::Flush, &request)
+    world.consumer_call(consumer, method::Flush::METHOD, &request)
 }
 
 /// Runs the steps that are due now; how many there were, and the greatest work of one.
@@ -81,7 +82,7 @@ fn a_flush_is_answered_after_the_last_memory() {
     assert!(!world.is_answered(call), "there is more to copy");
     // Other clients get their turn, and so does a second flush, which also wants later packets.
     let other = world.consumer();
-    let question = world.consumer_call(other, Method::QueryCapabilities, &[]);
+    let question = world.consumer_call(other, method::QueryCapabilities::METHOD, &[]);
     assert!(world.is_answered(question));
     put(&world, &producers[0], CHUNKS, "newer");
     let second = flush(&mut world, consumer, 10_000);
@@ -123,12 +124,12 @@ fn a_session_ends_after_the_last_memory() {
     for streams in [false, true] {
         let (mut world, producers, consumer, end) = crowd(&if streams { streaming() } else { large() });
         let before = world.service.work();
-        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
         let first = world.service.work() - before;
         assert!(first <= MOST, "{first} to stop");
         assert_eq!(world.ended(end), None, "there is more to copy");
         // Nothing that happens meanwhile ends it twice, or keeps it alive.
-        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
         let late = flush(&mut world, consumer, 10_000);
         assert!(world.rejected.contains(&late), "it stops");
         world.feed(Input::ProducerDisconnected(producers[PRODUCERS as usize - 1].client));
@@ -151,7 +152,7 @@ fn freeing_a_session_during_a_scrape_leaves_nothing() {
         world.acknowledge_flush(producer, u64::MAX);
     }
     let before = world.service.work();
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     let work = world.service.work() - before;
     assert!(work <= MOST, "{work} to free it: nobody sees the copies");
     assert!(world.rejected.contains(&call));

@@ -1,9 +1,10 @@
 //! The line that the log has at the end of a session, and the metrics, are true: they tell losses
 //! apart from what a ring buffer overwrites, and what became of the file.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
 use esatto_schema::commit_data_request::ChunksToMove;
-use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::{BufferConfig, TriggerConfig, trigger_config};
 use esatto_schema::{CloneSessionRequest, CommitDataRequest, TraceConfig};
 use esatto_service::{ChunkHeader, ClientId, Input, Recorded};
@@ -70,9 +71,9 @@ fn each_gap_in_shared_memory_counts_once() {
     assert_eq!(gaps(&world), 3);
     world.commit(&mut producer, 1, 1, 5, &[&marked(&GIVEN_UP, "by its program")]);
     assert_eq!(gaps(&world), 3);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert!(end(&world).ends_with(" bytes recorded, lost: 3 gaps where producers dropped packets"), "{}", end(&world));
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert_eq!(gaps(&world), 3);
 }
 
@@ -88,7 +89,7 @@ fn a_ring_that_is_read_at_its_end_loses_nothing() {
     let ring = TraceConfig { buffers: vec![buffer(4)], ..config(&["ds"]) };
     let (mut world, mut producer, consumer) = begin(&ring, false);
     overflow(&mut world, &mut producer, 0..8);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let overwritten = recorded(&world).overwritten_bytes;
     let expected = format!("{overwritten} bytes overwritten as a ring buffer does, nothing lost");
     assert!(overwritten > 0 && end(&world).ends_with(&expected), "{}", end(&world));
@@ -104,12 +105,12 @@ fn a_ring_that_is_read_while_it_records_loses_what_it_overwrites() {
         let (mut world, mut producer, consumer) = begin(&config, has_file);
         world.read(consumer);
         overflow(&mut world, &mut producer, 0..8);
-        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
         let Recorded { overwritten_bytes, overwritten_lost_bytes, .. } = recorded(&world);
         assert!(overwritten_bytes > 0 && overwritten_lost_bytes == overwritten_bytes);
         let expected = format!(" bytes recorded, lost: {overwritten_bytes} bytes overwritten unread");
         assert!(end(&world).ends_with(&expected), "{}", end(&world));
-        world.consumer_call(consumer, Method::FreeBuffers, &[]);
+        world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
         assert_eq!(recorded(&world).overwritten_lost_bytes, overwritten_bytes);
     }
 }
@@ -126,15 +127,15 @@ fn content_that_a_clone_takes_is_still_counted() {
         assert!(before.bytes > 0);
         let cloner = world.consumer();
         let request = CloneSessionRequest { session_id: Some(1), ..Default::default() };
-        world.consumer_call(cloner, Method::CloneSession, &request.encode());
+        world.consumer_call(cloner, method::CloneSession::METHOD, &request.encode());
         world.acknowledge_flush(&producer, u64::MAX);
         assert_eq!(recorded(&world), before);
-        world.consumer_call(cloner, Method::FreeBuffers, &[]);
+        world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
         assert_eq!(recorded(&world), before);
-        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
         let lost = "lost: 1 gaps where producers dropped packets";
         assert_eq!(end(&world), format!("{} bytes recorded, {lost}", before.bytes));
-        world.consumer_call(consumer, Method::FreeBuffers, &[]);
+        world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
         assert_eq!(recorded(&world), before);
     }
 }
@@ -150,7 +151,7 @@ fn content_that_a_failed_clone_gives_back_counts_once() {
     let before = recorded(&world);
     let cloner = world.consumer();
     let request = CloneSessionRequest { session_id: Some(1), ..Default::default() };
-    world.consumer_call(cloner, Method::CloneSession, &request.encode());
+    world.consumer_call(cloner, method::CloneSession::METHOD, &request.encode());
     assert_eq!(recorded(&world), before);
     world.feed(Input::ConsumerDisconnected(cloner));
     assert_eq!(recorded(&world), before);
@@ -168,7 +169,7 @@ fn a_session_without_its_trigger_is_discarded() {
     let config = TraceConfig { trigger_config: Some(triggers), ..config(&["ds"]) };
     let (mut world, mut producer, consumer) = begin(&config, false);
     world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert!(end(&world).ends_with(" bytes recorded, discarded because no trigger came"), "{}", end(&world));
 }
 
@@ -177,7 +178,7 @@ fn a_full_file_lacks_the_end() {
     let file = TraceConfig { write_into_file: Some(true), max_file_size_bytes: Some(3000), ..config(&["ds"]) };
     let (mut world, mut producer, consumer) = begin(&file, true);
     overflow(&mut world, &mut producer, 0..8);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let expected = " bytes recorded, lost: the end of the trace, beyond max_file_size_bytes";
     assert!(end(&world).ends_with(expected), "{}", end(&world));
 }

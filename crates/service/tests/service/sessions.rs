@@ -1,13 +1,15 @@
 //! Sessions start, run and end.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
+use esatto_ports::producer_port;
 use esatto_protozero::{Fields, Owned};
-use esatto_schema::consumer_port::Method;
 use esatto_schema::tracing_service_event::DataSourcesReader;
 use esatto_schema::{
     AttachRequest, DataSourceDescriptor, DetachRequest, EnableTracingRequest, InitializeConnectionRequest,
     NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, ObservableEvents, ObserveEventsRequest,
     ObserveEventsResponse, QueryServiceStateRequest, QueryServiceStateResponse, SLOW_STOPPING_DATA_SOURCES_FIELD,
-    TraceConfig, TracePacketReader, observable_events, producer_port, trace_config,
+    TraceConfig, TracePacketReader, observable_events, trace_config,
 };
 use esatto_service::{Attachment, CallId, ClientId, Input, MemoryKind};
 
@@ -33,7 +35,7 @@ fn events(world: &World, call: CallId) -> Vec<ObservableEvents> {
 fn observe(world: &mut World, consumer: ClientId, types: &[i32]) -> CallId {
     let events_to_observe = types.iter().map(|&event| observable_events::Type(event)).collect();
     let request = ObserveEventsRequest { events_to_observe, ..Default::default() };
-    world.consumer_call(consumer, Method::ObserveEvents, &request.encode())
+    world.consumer_call(consumer, method::ObserveEvents::METHOD, &request.encode())
 }
 
 #[test]
@@ -57,11 +59,11 @@ fn from_enable_to_the_last_packet() {
 
     world.commit(&mut producer, 1, 1, 0, &[&packet("one"), &packet("two")]);
     assert_eq!(world.ended(call), None);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(call).as_deref(), Some(""));
     assert_eq!(world.commands(&producer)[0].stop_data_source.as_ref().unwrap().instance_id, Some(1));
     assert_eq!(world.read_texts(consumer), ["one", "two"]);
-    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert!(world.read(consumer).is_empty());
     assert_eq!(world.timers(), 0);
 }
@@ -130,15 +132,14 @@ fn memory_brought_along_is_adopted_only_in_acceptable_sizes() {
         }
         .encode();
         let call = CallId { client, request: 0 };
-        let method = ProducerCall::InitializeConnection {
-            request: esatto_schema::InitializeConnectionRequestReader::new(&request),
-            offered: Some(Box::new(crate::world::FakeMemory::new(size, page as usize))),
-        };
-        world.feed(Input::ProducerCall { call, method });
+        let request = esatto_schema::InitializeConnectionRequestReader::new(&request);
+        let method = ProducerCall::InitializeConnection(request);
+        let memory = crate::world::FakeMemory::new(size, page as usize);
+        world.feed(Input::ProducerCall { call, method, offered: Some(Box::new(memory)) });
         let reply = world.replies[&call][0].body.as_bytes().to_vec();
         let response = esatto_schema::InitializeConnectionResponse::decode(&reply).unwrap();
         assert_eq!(response.using_shmem_provided_by_producer, Some(adopted));
-        let commands = world.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+        let commands = world.producer_call(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
         assert_eq!(world.is_answered(commands), adopted, "an empty setup_tracing");
     }
 }
@@ -152,7 +153,7 @@ fn a_deferred_start_waits() {
     world.enable(consumer, &TraceConfig { deferred_start: Some(true), ..config(&["ds"]) });
     assert_eq!(world.commands(&producer).len(), 2);
     assert_eq!(world.timers(), 0);
-    world.consumer_call(consumer, Method::StartTracing, &[]);
+    world.consumer_call(consumer, method::StartTracing::METHOD, &[]);
     assert!(world.commands(&producer)[0].start_data_source.is_some());
     world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
     assert_eq!(world.read_texts(consumer), ["x"]);
@@ -189,7 +190,7 @@ fn acknowledgements_of_start_and_stop_are_awaited() {
     assert!(events(&world, observer).is_empty());
 
     let request = NotifyDataSourceStartedRequest { data_source_id: Some(1), ..Default::default() }.encode();
-    world.producer_call(producer.client, producer_port::Method::NotifyDataSourceStarted, &request);
+    world.producer_call(producer.client, producer_port::method::NotifyDataSourceStarted::METHOD, &request);
     let seen = events(&world, observer);
     assert_eq!(seen.len(), 1, "events of one task come in one message");
     assert_eq!(seen[0].all_data_sources_started, Some(true));
@@ -197,10 +198,10 @@ fn acknowledgements_of_start_and_stop_are_awaited() {
     assert_eq!(change.state, Some(observable_events::DataSourceInstanceState(2)));
     assert_eq!((change.producer_name.clone(), change.data_source_name.clone()), (Some("p".into()), Some("ds".into())));
 
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(call), None);
     let request = NotifyDataSourceStoppedRequest { data_source_id: Some(1), ..Default::default() }.encode();
-    world.producer_call(producer.client, producer_port::Method::NotifyDataSourceStopped, &request);
+    world.producer_call(producer.client, producer_port::method::NotifyDataSourceStopped::METHOD, &request);
     assert_eq!(world.ended(call).as_deref(), Some(""));
 }
 
@@ -213,7 +214,7 @@ fn a_session_that_stops_already_ends_in_the_time_of_a_service_that_ends() {
         let consumer = world.consumer();
         let config = TraceConfig { data_source_stop_timeout_ms: Some(session_ms), ..config(&["ds"]) };
         let call = world.enable(consumer, &config);
-        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
         world.feed(Input::StopSessions { timeout_ms: 1250 });
         world.advance_ms(ends_ms - 1);
         assert_eq!(world.ended(call), None);
@@ -230,7 +231,7 @@ fn a_producer_that_does_not_acknowledge_its_stop_is_named_and_not_waited_for_lon
     world.register_as(&producer, notifying("ds"));
     let consumer = world.consumer();
     let call = world.enable(consumer, &TraceConfig { data_source_stop_timeout_ms: Some(100), ..config(&["ds"]) });
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     world.advance_ms(99);
     assert_eq!(world.ended(call), None);
     assert!(world.warnings.is_empty(), "{:?}", world.warnings);
@@ -276,24 +277,24 @@ fn a_session_can_be_detached_and_attached() {
     let consumer = world.consumer();
     world.enable(consumer, &config(&["ds"]));
     let key = |key: &str| DetachRequest { key: Some(key.into()), ..Default::default() }.encode();
-    let empty = world.consumer_call(consumer, Method::Detach, &key(""));
+    let empty = world.consumer_call(consumer, method::Detach::METHOD, &key(""));
     assert_eq!(world.rejected, [empty]);
-    let detached = world.consumer_call(consumer, Method::Detach, &key("k"));
+    let detached = world.consumer_call(consumer, method::Detach::METHOD, &key("k"));
     assert!(world.is_answered(detached));
     world.feed(Input::ConsumerDisconnected(consumer));
     world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
 
     let request = AttachRequest { key: Some("k".into()), ..Default::default() }.encode();
     let stranger = world.consumer_of(5);
-    let refused = world.consumer_call(stranger, Method::Attach, &request);
+    let refused = world.consumer_call(stranger, method::Attach::METHOD, &request);
     assert_eq!(world.rejected.last(), Some(&refused));
     let consumer = world.consumer();
-    let attached = world.consumer_call(consumer, Method::Attach, &request);
+    let attached = world.consumer_call(consumer, method::Attach::METHOD, &request);
     assert!(world.is_answered(attached));
     let request = EnableTracingRequest { attach_notification_only: Some(true), ..Default::default() }.encode();
-    let end = world.consumer_call(consumer, Method::EnableTracing, &request);
+    let end = world.consumer_call(consumer, method::EnableTracing::METHOD, &request);
     assert_eq!(world.ended(end), None);
-    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(end).as_deref(), Some(""));
     assert_eq!(world.read_texts(consumer), ["x"]);
 }
@@ -307,7 +308,7 @@ fn the_state_of_the_service_can_be_asked_for() {
     world.enable(consumer, &TraceConfig { unique_session_name: Some("n".into()), ..config(&["ds"]) });
     let mut ask = |client, sessions_only| {
         let request = QueryServiceStateRequest { sessions_only: Some(sessions_only), ..Default::default() }.encode();
-        let call = world.consumer_call(client, Method::QueryServiceState, &request);
+        let call = world.consumer_call(client, method::QueryServiceState::METHOD, &request);
         let reply = world.replies[&call][0].body.as_bytes().to_vec();
         QueryServiceStateResponse::decode(&reply).unwrap().service_state.unwrap()
     };
@@ -325,20 +326,20 @@ fn queries_and_requests_without_a_session_are_answered() {
     let mut world = World::new();
     let consumer = world.consumer();
     for method in [
-        Method::DisableTracing,
-        Method::StartTracing,
-        Method::FreeBuffers,
-        Method::ChangeTraceConfig,
-        Method::ReadBuffers,
-        Method::QueryCapabilities,
-        Method::SaveTraceForBugreport,
-        Method::CloneSession,
+        method::DisableTracing::METHOD,
+        method::StartTracing::METHOD,
+        method::FreeBuffers::METHOD,
+        method::ChangeTraceConfig::METHOD,
+        method::ReadBuffers::METHOD,
+        method::QueryCapabilities::METHOD,
+        method::SaveTraceForBugreport::METHOD,
+        method::CloneSession::METHOD,
     ] {
         let call = world.consumer_call(consumer, method, &[]);
         assert!(world.is_answered(call), "{method:?}");
         assert!(!world.replies[&call].back().unwrap().has_more);
     }
-    for method in [Method::GetTraceStats, Method::Attach, Method::Detach] {
+    for method in [method::GetTraceStats::METHOD, method::Attach::METHOD, method::Detach::METHOD] {
         let call = world.consumer_call(consumer, method, &[]);
         assert_eq!(world.rejected.last(), Some(&call), "{method:?}");
     }
@@ -350,15 +351,15 @@ fn calls_before_initialize_connection_are_rejected() {
     let client = ClientId(world.id());
     let peer = esatto_service::Peer { uid: 1, pid: None, machine_id: 0 };
     world.feed(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared });
-    for method in producer_port::Method::ALL.iter().skip(1) {
-        let call = world.producer_call(client, *method, &[]);
+    for (method, _) in (1..).zip(producer_port::SERVICE.methods).skip(1) {
+        let call = world.producer_call(client, method, &[]);
         assert_eq!(world.rejected.last(), Some(&call), "{method:?}");
     }
-    let first = world.producer_call(client, producer_port::Method::InitializeConnection, &[]);
+    let first = world.producer_call(client, producer_port::method::InitializeConnection::METHOD, &[]);
     assert!(world.is_answered(first));
-    let second = world.producer_call(client, producer_port::Method::InitializeConnection, &[]);
+    let second = world.producer_call(client, producer_port::method::InitializeConnection::METHOD, &[]);
     assert_eq!(world.rejected.last(), Some(&second));
-    let commit = world.producer_call(client, producer_port::Method::CommitData, &[]);
+    let commit = world.producer_call(client, producer_port::method::CommitData::METHOD, &[]);
     assert_eq!(world.rejected.last(), Some(&commit), "there is no memory yet");
 }
 
@@ -376,7 +377,7 @@ fn a_session_can_watch_other_sessions() {
     world.enable(watcher, &TraceConfig { builtin_data_sources: Some(builtin), ..config(&[]) });
     let second = world.consumer();
     world.enable(second, &config(&[]));
-    world.consumer_call(second, Method::DisableTracing, &[]);
+    world.consumer_call(second, method::DisableTracing::METHOD, &[]);
     let packets = world.read(watcher);
     let seen: Vec<_> = packets
         .iter()

@@ -2,15 +2,17 @@
 //! memory of the service or of the producer, or none. Lengths come by patches or in place
 //! (`docs/spec/shared-memory.md §10-§19`).
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port::method;
+use esatto_ports::producer_port;
 use std::sync::Arc;
 use std::time::Duration;
 
 use esatto_protozero::{HeapBuffer, Owned};
-use esatto_schema::consumer_port::Method;
 use esatto_schema::initialize_connection_request::ProducerSMBScrapingMode;
 use esatto_schema::{
     GetTraceStatsResponse, InitializeConnectionRequest, RegisterTraceWriterRequest, TracePacketWriter,
-    UnregisterTraceWriterRequest, producer_port, trace_config,
+    UnregisterTraceWriterRequest, trace_config,
 };
 use esatto_service::{CallId, ClientId, Input, MemoryKind, Peer, ProducerCall};
 use esatto_shm::abi::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageLayout, PageSize, PageWord};
@@ -108,12 +110,10 @@ fn start_with(shape: Shape, buffer_kb: u32, region: Arc<dyn Memory>) -> (World, 
             let peer = Peer { uid: 1000, pid: Some(42), machine_id: 0 };
             world.feed(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared });
             let encoded = request.encode();
-            let parsed = ProducerCall::parse(producer_port::Method::InitializeConnection, &encoded).unwrap();
-            let ProducerCall::InitializeConnection { request, .. } = parsed else { unreachable!() };
             let call = CallId { client, request: world.id() };
-            let method = ProducerCall::InitializeConnection { request, offered: Some(view) };
-            world.feed(Input::ProducerCall { call, method });
-            let commands = world.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+            let method = ProducerCall::read(producer_port::method::InitializeConnection::METHOD, &encoded).unwrap();
+            world.feed(Input::ProducerCall { call, method, offered: Some(view) });
+            let commands = world.producer_call(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
             FakeProducer::at(client, commands)
         }
     };
@@ -173,17 +173,17 @@ fn send(arbiter: &Arbiter, client: ClientId, world: &mut World) {
                     target_buffer: Some(target_buffer.into()),
                     ..Default::default()
                 };
-                world.producer_call(client, producer_port::Method::RegisterTraceWriter, &request.encode());
+                world.producer_call(client, producer_port::method::RegisterTraceWriter::METHOD, &request.encode());
             }
             Outgoing::UnregisterWriter { writer_id } => {
                 let request =
                     UnregisterTraceWriterRequest { trace_writer_id: Some(writer_id.into()), ..Default::default() };
-                world.producer_call(client, producer_port::Method::UnregisterTraceWriter, &request.encode());
+                world.producer_call(client, producer_port::method::UnregisterTraceWriter::METHOD, &request.encode());
             }
             Outgoing::Commit(request) => {
                 let mut encoded = HeapBuffer::new();
                 request.write_to(&mut encoded.message());
-                let call = world.producer_call(client, producer_port::Method::CommitData, &encoded.to_vec());
+                let call = world.producer_call(client, producer_port::method::CommitData::METHOD, &encoded.to_vec());
                 assert!(!world.rejected.contains(&call));
                 request.callbacks.into_iter().for_each(|callback| callback());
             }
@@ -199,7 +199,7 @@ fn texts(shape: Shape) -> Vec<String> {
 }
 
 fn buffer_stats(world: &mut World, consumer: ClientId) -> esatto_schema::trace_stats::BufferStats {
-    let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+    let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
     let reply = GetTraceStatsResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     reply.trace_stats.unwrap().buffer_stats.remove(0)
 }
@@ -271,16 +271,16 @@ fn uncommitted_chunks_are_scraped_after_a_flush_and_read_once() {
         let (mut world, consumer, mut producer) = start(shape, 4096);
         producer.write("a");
         producer.write("b");
-        let flush = world.consumer_call(consumer, Method::Flush, &[]);
+        let flush = world.consumer_call(consumer, method::Flush::METHOD, &[]);
         producer.acknowledge_flushes(&mut world);
         assert!(world.is_answered(flush), "{shape:?}");
         assert_eq!(world.read_texts(consumer), ["a", "b"], "{shape:?}: the chunk is still being written");
         // The same again, and more of it, and then its commit.
-        world.consumer_call(consumer, Method::Flush, &[]);
+        world.consumer_call(consumer, method::Flush::METHOD, &[]);
         producer.acknowledge_flushes(&mut world);
         assert_eq!(world.read_texts(consumer), Vec::<String>::new(), "{shape:?}");
         producer.write("c");
-        world.consumer_call(consumer, Method::Flush, &[]);
+        world.consumer_call(consumer, method::Flush::METHOD, &[]);
         producer.acknowledge_flushes(&mut world);
         producer.write("d");
         producer.writer.flush();
@@ -326,7 +326,7 @@ fn chunks_for_foreign_buffers_are_freed_and_counted() {
     for shape in Shape::shared() {
         let (mut world, consumer, mut producer) = start(shape, 4096);
         let discarded = |world: &mut World| {
-            let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
+            let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
             let reply = GetTraceStatsResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
             reply.trace_stats.unwrap().chunks_discarded.unwrap_or(0)
         };
@@ -385,7 +385,7 @@ fn a_writer_id_that_is_given_back_and_used_again_loses_nothing() {
         // The arbiter would take another id first, so a new producer takes this one again at once.
         let id = u32::from(producer.writer.writer_id());
         let request = UnregisterTraceWriterRequest { trace_writer_id: Some(id), ..Default::default() };
-        world.producer_call(client, producer_port::Method::UnregisterTraceWriter, &request.encode());
+        world.producer_call(client, producer_port::method::UnregisterTraceWriter::METHOD, &request.encode());
         producer.arbiter = Arbiter::new(Arc::clone(&producer.region), producer.page_size, Arc::new(())).unwrap();
         producer.writer = producer.arbiter.create_writer(1, ExhaustedPolicy::Drop);
         assert_eq!(u32::from(producer.writer.writer_id()), id);

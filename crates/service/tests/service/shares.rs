@@ -1,9 +1,11 @@
 //! Shared resources: instances, descriptors, writers, sequence ids. A newcomer always gets a share.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::producer_port;
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::{
     DataSourceDescriptor, INSTANCES_REFUSED_FIELD, REFUSED_DATA_SOURCES_FIELD, SEQUENCES_RENAMED_FIELD, TraceConfig,
-    TracePacketReader, UnregisterTraceWriterRequest, producer_port,
+    TracePacketReader, UnregisterTraceWriterRequest,
 };
 use esatto_service::{ChunkHeader, ClientId, Input};
 
@@ -23,7 +25,7 @@ fn a_newcomer_always_gets_an_instance() {
     for producer in &greedy {
         for id in 1..=1024 {
             let request = register_request("wanted", id);
-            world.producer_call(producer.client, producer_port::Method::RegisterDataSource, &request);
+            world.producer_call(producer.client, producer_port::method::RegisterDataSource::METHOD, &request);
         }
         taken += started(&mut world, producer);
     }
@@ -33,7 +35,11 @@ fn a_newcomer_always_gets_an_instance() {
     assert_eq!(started(&mut world, &newcomer), 1, "of the same user");
     let other = producer_of(&mut world, 4, 0, "other");
     for id in 1..=1024 {
-        world.producer_call(other.client, producer_port::Method::RegisterDataSource, &register_request("wanted", id));
+        world.producer_call(
+            other.client,
+            producer_port::method::RegisterDataSource::METHOD,
+            &register_request("wanted", id),
+        );
     }
     assert_eq!(started(&mut world, &other), 1024, "of another user");
     let remote: usize = (1..=200)
@@ -41,7 +47,7 @@ fn a_newcomer_always_gets_an_instance() {
             let remote = producer_of(&mut world, 4, machine_id, "remote");
             for id in 1..=100 {
                 let request = register_request("wanted", id);
-                world.producer_call(remote.client, producer_port::Method::RegisterDataSource, &request);
+                world.producer_call(remote.client, producer_port::method::RegisterDataSource::METHOD, &request);
             }
             // Only those of the host are wanted.
             started(&mut world, &remote)
@@ -71,7 +77,11 @@ fn a_newcomer_always_gets_an_instance() {
     world.service.assert_consistent();
     let after = world.producer("after");
     for id in 1..=1024 {
-        world.producer_call(after.client, producer_port::Method::RegisterDataSource, &register_request("wanted", id));
+        world.producer_call(
+            after.client,
+            producer_port::method::RegisterDataSource::METHOD,
+            &register_request("wanted", id),
+        );
     }
     assert_eq!(started(&mut world, &after), 1024, "what was given back can be had again");
 }
@@ -99,7 +109,11 @@ fn descriptors_are_shared_among_users() {
     let newcomer = world.producer("newcomer");
     for id in 1..=50 {
         let before = world.service.holdings().registrations;
-        world.producer_call(newcomer.client, producer_port::Method::RegisterDataSource, &register_request("small", id));
+        world.producer_call(
+            newcomer.client,
+            producer_port::method::RegisterDataSource::METHOD,
+            &register_request("small", id),
+        );
         assert_eq!(world.service.holdings().registrations, before + 1, "of the same user");
     }
     let other = producer_of(&mut world, 4, 0, "other");
@@ -108,7 +122,7 @@ fn descriptors_are_shared_among_users() {
 
 fn unregister_writer(world: &mut World, producer: &FakeProducer, writer: u32) {
     let request = UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
-    world.producer_call(producer.client, producer_port::Method::UnregisterTraceWriter, &request);
+    world.producer_call(producer.client, producer_port::method::UnregisterTraceWriter::METHOD, &request);
 }
 
 /// A world in which producers of user 1000 have so many writers that a producer of this user gets

@@ -1,8 +1,10 @@
 //! Sessions that producers start or stop.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::producer_port;
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::{TriggerConfig, trigger_config};
-use esatto_schema::{ActivateTriggersRequest, TraceConfig, TracePacketReader, producer_port};
+use esatto_schema::{ActivateTriggersRequest, TraceConfig, TracePacketReader};
 use esatto_service::CallId;
 
 use crate::world::{FakeProducer, World, config, packet};
@@ -27,7 +29,7 @@ fn activate(world: &mut World, producer: &FakeProducer, names: &[&str]) -> CallI
         trigger_names: names.iter().map(|&name| name.into()).collect(),
         ..Default::default()
     };
-    world.producer_call(producer.client, producer_port::Method::ActivateTriggers, &request.encode())
+    world.producer_call(producer.client, producer_port::method::ActivateTriggers::METHOD, &request.encode())
 }
 
 fn setting() -> (World, FakeProducer, esatto_service::ClientId) {
@@ -154,7 +156,7 @@ fn a_trigger_after_the_end_makes_the_trace_visible() {
     let (mut world, mut producer, consumer) = setting();
     let end = world.enable(consumer, &triggered(2, &[("halt", 300)]));
     world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
-    world.consumer_call(consumer, esatto_schema::consumer_port::Method::DisableTracing, &[]);
+    world.consumer_call(consumer, esatto_ports::consumer_port::method::DisableTracing::METHOD, &[]);
     assert_eq!(world.ended(end).as_deref(), Some(""));
     assert!(world.read(consumer).is_empty());
     activate(&mut world, &producer, &["halt"]);

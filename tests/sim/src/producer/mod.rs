@@ -3,10 +3,12 @@
 
 mod writers;
 
+use esatto_ports::Rpc as _;
+use esatto_ports::producer_port::method;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use esatto_schema::{GetAsyncCommandResponseReader, producer_port::Method};
+use esatto_schema::GetAsyncCommandResponseReader;
 use esatto_service::{MemoryKind, Peer};
 use esatto_shm::abi::{PageLayout, PageSize};
 use esatto_shm::{PrivateRegion, Smb};
@@ -94,8 +96,8 @@ impl Producer {
             world.clients[client].memory = Some(SharedMemory { region, page_size });
         }
         let attached = brings_memory.then_some(Attached::Memory);
-        world.call_with(client, Method::InitializeConnection.id(), &hello.0, false, attached);
-        let commands = world.call(client, Method::GetAsyncCommand.id(), &[], false);
+        world.call_with(client, method::InitializeConnection::METHOD, &hello.0, false, attached);
+        let commands = world.call(client, method::GetAsyncCommand::METHOD, &[], false);
 
         let (notifies_start, notifies_stop) = (world.rng.percent(50), world.rng.percent(60));
         let no_flush = world.rng.percent(10);
@@ -111,7 +113,7 @@ impl Producer {
                 .int(7, i + 1)
                 .int(9, no_flush.into());
             let request = Pb::default().bytes(1, &descriptor.0);
-            world.call(client, Method::RegisterDataSource.id(), &request.0, true);
+            world.call(client, method::RegisterDataSource::METHOD, &request.0, true);
         }
         let divided = world.rng.percent(world.profile.divided);
         let layout = if divided { world.rng.pick(&PageLayout::ALL) } else { PageLayout::Div1 };
@@ -200,9 +202,9 @@ impl Producer {
             0 => {
                 let name = format!("trigger-{}", world.rng.below(4));
                 let request = Pb::default().bytes(1, name.as_bytes());
-                world.call(self.client, Method::ActivateTriggers.id(), &request.0, true);
+                world.call(self.client, method::ActivateTriggers::METHOD, &request.0, true);
             }
-            1 => drop(world.call(self.client, Method::Sync.id(), &[], false)),
+            1 => drop(world.call(self.client, method::Sync::METHOD, &[], false)),
             // A chunk is finished before it is full.
             2 if !self.writers.is_empty() => {
                 let at = world.rng.index(self.writers.len());
@@ -215,13 +217,13 @@ impl Producer {
                 let descriptor = Pb::default().bytes(1, name.as_bytes());
                 world.call(
                     self.client,
-                    Method::RegisterDataSource.id(),
+                    method::RegisterDataSource::METHOD,
                     &Pb::default().bytes(1, &descriptor.0).0,
                     true,
                 );
                 world.call(
                     self.client,
-                    Method::UnregisterDataSource.id(),
+                    method::UnregisterDataSource::METHOD,
                     &Pb::default().bytes(1, name.as_bytes()).0,
                     true,
                 );
@@ -241,12 +243,12 @@ impl Producer {
                     self.writers.push(Writer::new(id, target, instance, next_chunk));
                     if !world.rng.percent(world.profile.unregistered) {
                         let request = Pb::default().int(1, id.into()).int(2, target.into());
-                        world.call(self.client, Method::RegisterTraceWriter.id(), &request.0, true);
+                        world.call(self.client, method::RegisterTraceWriter::METHOD, &request.0, true);
                     }
                 }
                 if self.notifies_start && !forgets {
                     let request = Pb::default().int(1, instance);
-                    world.call(self.client, Method::NotifyDataSourceStarted.id(), &request.0, true);
+                    world.call(self.client, method::NotifyDataSourceStarted::METHOD, &request.0, true);
                 }
             }
             Command::Stop { instance } => {
@@ -259,7 +261,7 @@ impl Producer {
                 self.commit(0, world);
                 if self.notifies_stop && !forgets {
                     let request = Pb::default().int(1, instance);
-                    world.call(self.client, Method::NotifyDataSourceStopped.id(), &request.0, true);
+                    world.call(self.client, method::NotifyDataSourceStopped::METHOD, &request.0, true);
                 }
                 let (gone, kept) = core::mem::take(&mut self.writers)
                     .into_iter()
@@ -268,7 +270,7 @@ impl Producer {
                 for writer in gone {
                     if world.rng.percent(50) {
                         let request = Pb::default().int(1, writer.id.into());
-                        world.call(self.client, Method::UnregisterTraceWriter.id(), &request.0, true);
+                        world.call(self.client, method::UnregisterTraceWriter::METHOD, &request.0, true);
                     }
                 }
             }
@@ -333,6 +335,6 @@ impl Producer {
             request = request.int(3, flush);
         }
         let drop_reply = world.rng.percent(80);
-        world.call(self.client, Method::CommitData.id(), &request.0, drop_reply);
+        world.call(self.client, method::CommitData::METHOD, &request.0, drop_reply);
     }
 }

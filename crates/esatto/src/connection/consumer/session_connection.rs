@@ -2,12 +2,10 @@
 
 use std::time::Instant;
 
-use esatto_schema::consumer_port;
-
 use super::protocol::{Command, Consumer, Tag};
 use crate::connection::service_address::Place;
 use crate::connection::transport::{
-    AnyTransport, InProcess, InProcessTransport, Port, SocketTransport, TransportEvent,
+    AnyTransport, CONSUMER_PORT, InProcess, InProcessTransport, Port, SocketTransport, TransportEvent,
 };
 use crate::error::Error;
 use crate::os::{Interest, TransportError, connect_error};
@@ -40,7 +38,7 @@ impl SessionConnection {
     pub(crate) fn open(place: &Place, in_process: &mut InProcess) -> Self {
         let mut consumer = Consumer::new(Instant::now());
         let (link, ready) = match place {
-            Place::Socket(socket) => match SocketTransport::connect(socket, consumer_port::SERVICE) {
+            Place::Socket(socket) => match SocketTransport::connect(socket, CONSUMER_PORT) {
                 Ok(link) => (Some(AnyTransport::Socket(Box::new(link))), false),
                 Err(error) => {
                     consumer.disconnected(connect_error::consumer_error(&error));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esatto_map::{Map, Set};
-use esatto_schema::{consumer_port, producer_port};
+use esatto_ports::{consumer_port, producer_port};
 use esatto_service::{
     Attachment, Body, CallId, ClientId, ConsumerCall, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall,
     Service, ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
@@ -228,15 +228,13 @@ impl InProcessService for LocalService {
         let file_attached = fd.is_some();
         self.attached = fd.map(|fd| (id, fd));
         let parsed = match port {
-            Port::Producer => producer_port::Method::ALL
-                .iter()
-                .find(|m| m.name() == method)
-                .and_then(|m| ProducerCall::parse(*m, args).ok())
-                .map(|method| Input::ProducerCall { call: id, method }),
-            Port::Consumer => consumer_port::Method::ALL
-                .iter()
-                .find(|m| m.name() == method)
-                .and_then(|m| ConsumerCall::parse(*m, args).ok())
+            Port::Producer => producer_port::SERVICE
+                .id_of(method)
+                .and_then(|method| ProducerCall::read(method, args))
+                .map(|method| Input::ProducerCall { call: id, method, offered: None }),
+            Port::Consumer => consumer_port::SERVICE
+                .id_of(method)
+                .and_then(|method| ConsumerCall::read(method, args))
                 .map(|method| Input::ConsumerCall { call: id, method, file_attached }),
         };
         let is_known = parsed.map(|input| self.handle(input)).is_some();

@@ -6,18 +6,20 @@ use core::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use esatto_ports::Rpc;
+use esatto_ports::producer_port::method;
 use esatto_protozero::{Fields, HeapBuffer, Owned};
 use esatto_schema::get_async_command_response::SetupTracingReader;
 use esatto_schema::{
     ActivateTriggersRequest, CommitDataRequest, GetAsyncCommandResponseReader, InitializeConnectionRequest,
     InitializeConnectionResponseReader, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, PEER_PID_FIELD,
     RegisterTraceWriterRequest, UnregisterDataSourceRequest, UnregisterTraceWriterRequest,
-    initialize_connection_request, producer_port::Method,
+    initialize_connection_request,
 };
 use esatto_shm::{Arbiter, CommitRequest, FlushCallback, Outgoing};
 
 use super::memory::{ChunkMemory, Offer, Transport};
-use crate::connection::transport::{Call, Reply, SharedMemory};
+use crate::connection::transport::{Call, Reply, SharedMemory, name_of};
 use crate::connection::wakeups;
 use crate::os::Waker;
 use crate::os::process_info::Pid;
@@ -198,9 +200,9 @@ impl Endpoint {
         };
         // Without the descriptor the service refuses, as it would without memory.
         let fd = offer.and_then(Offer::descriptor);
-        let args = request.encode();
-        self.calls.push(Call { method: Method::InitializeConnection.name(), args, tag: Some(Tag::Initialize), fd });
-        self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
+        let (method, args) = (const { name_of::<method::InitializeConnection>() }, request.encode());
+        self.calls.push(Call { method, args, tag: Some(Tag::Initialize), fd });
+        self.push::<method::GetAsyncCommand>(Vec::new(), Some(Tag::Commands));
     }
 
     /// Handles the end of the connection and of its memory.
@@ -243,7 +245,7 @@ impl Endpoint {
         if self.empty_streams > MAX_EMPTY_STREAMS {
             self.failure = Some("the service sends no commands".into());
         } else {
-            self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
+            self.push::<method::GetAsyncCommand>(Vec::new(), Some(Tag::Commands));
         }
     }
 
@@ -276,7 +278,7 @@ impl Endpoint {
             transport.arbiter.queue_unfinished();
             self.commit();
             // Calls are handled in order: the reply to an empty commit confirms all earlier ones.
-            self.push(Method::CommitData, Vec::new(), Some(Tag::Commit(vec![done])));
+            self.push::<method::CommitData>(Vec::new(), Some(Tag::Commit(vec![done])));
         }
     }
 
@@ -287,7 +289,7 @@ impl Endpoint {
             Some(transport) => transport.arbiter.acknowledge_flush(request),
             None => {
                 let request = CommitDataRequest { flush_request_id: Some(request), ..Default::default() };
-                self.call(Method::CommitData, &request, None);
+                self.call::<method::CommitData>(&request, None);
             }
         }
         self.commit();
@@ -295,42 +297,42 @@ impl Endpoint {
 
     /// Registers a data source by its encoded descriptor.
     pub(crate) fn register(&mut self, descriptor: &[u8]) {
-        self.push(Method::RegisterDataSource, wrap(descriptor), Some(Tag::Ignored));
+        self.push::<method::RegisterDataSource>(wrap(descriptor), Some(Tag::Ignored));
     }
 
     /// Updates the descriptor of a data source.
     pub(crate) fn update(&mut self, descriptor: &[u8]) {
-        self.push(Method::UpdateDataSource, wrap(descriptor), Some(Tag::Ignored));
+        self.push::<method::UpdateDataSource>(wrap(descriptor), Some(Tag::Ignored));
     }
 
     /// Unregisters all data sources with a name.
     pub(crate) fn unregister(&mut self, name: &str) {
         let request = UnregisterDataSourceRequest { data_source_name: Some(name.into()), ..Default::default() };
-        self.call(Method::UnregisterDataSource, &request, None);
+        self.call::<method::UnregisterDataSource>(&request, None);
     }
 
     /// Tells the service that an instance records.
     pub(crate) fn notify_started(&mut self, id: u64) {
         let request = NotifyDataSourceStartedRequest { data_source_id: Some(id), ..Default::default() };
-        self.call(Method::NotifyDataSourceStarted, &request, None);
+        self.call::<method::NotifyDataSourceStarted>(&request, None);
     }
 
     /// Tells the service that an instance has ended.
     pub(crate) fn notify_stopped(&mut self, id: u64) {
         let request = NotifyDataSourceStoppedRequest { data_source_id: Some(id), ..Default::default() };
-        self.call(Method::NotifyDataSourceStopped, &request, None);
+        self.call::<method::NotifyDataSourceStopped>(&request, None);
     }
 
     /// Activates triggers: names of happenings that sessions may wait for.
     pub(crate) fn activate_triggers(&mut self, names: &[String]) {
         let trigger_names = names.iter().map(|name| name.as_str().into()).collect();
         let request = ActivateTriggersRequest { trigger_names, ..Default::default() };
-        self.call(Method::ActivateTriggers, &request, None);
+        self.call::<method::ActivateTriggers>(&request, None);
     }
 
     /// Runs `done` when the service has handled everything before.
     pub(crate) fn sync(&mut self, done: FlushCallback) {
-        self.push(Method::Sync, Vec::new(), Some(Tag::Sync(done)));
+        self.push::<method::Sync>(Vec::new(), Some(Tag::Sync(done)));
     }
 
     fn initialized(&mut self, reply: &Reply<'_>) {
@@ -416,7 +418,7 @@ impl Endpoint {
                         buffer.clear();
                         part.write_to(&mut buffer.message());
                         let tag = (!part.callbacks.is_empty()).then_some(Tag::Commit(part.callbacks));
-                        self.push(Method::CommitData, buffer.to_vec(), tag);
+                        self.push::<method::CommitData>(buffer.to_vec(), tag);
                     }
                 }
                 Outgoing::RegisterWriter { writer_id, target_buffer } => {
@@ -425,26 +427,31 @@ impl Endpoint {
                         target_buffer: Some(u32::from(target_buffer)),
                         ..Default::default()
                     };
-                    self.call(Method::RegisterTraceWriter, &request, None);
+                    self.call::<method::RegisterTraceWriter>(&request, None);
                 }
                 Outgoing::UnregisterWriter { writer_id } => {
                     let request = UnregisterTraceWriterRequest {
                         trace_writer_id: Some(u32::from(writer_id)),
                         ..Default::default()
                     };
-                    self.call(Method::UnregisterTraceWriter, &request, None);
+                    self.call::<method::UnregisterTraceWriter>(&request, None);
                 }
             }
         }
     }
 
-    fn call(&mut self, method: Method, request: &impl Owned, tag: Option<Tag>) {
-        self.push(method, request.encode(), tag);
+    fn call<M: Rpc>(&mut self, request: &M::Request, tag: Option<Tag>) {
+        self.push::<M>(request.encode(), tag);
+    }
+
+    /// Makes a call with an encoded request.
+    fn push<M: Rpc>(&mut self, args: Vec<u8>, tag: Option<Tag>) {
+        self.push_call(const { name_of::<M>() }, args, tag);
     }
 
     #[inline(never)]
-    fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
-        self.calls.push(Call { method: method.name(), args, tag, fd: None });
+    fn push_call(&mut self, method: &'static str, args: Vec<u8>, tag: Option<Tag>) {
+        self.calls.push(Call { method, args, tag, fd: None });
     }
 }
 

@@ -3,7 +3,6 @@
 use core::mem;
 use std::time::{Duration, Instant};
 
-use esatto_schema::producer_port;
 use esatto_shm::FlushCallback;
 
 use super::protocol::{Identity, Tag};
@@ -11,7 +10,7 @@ use super::service_instances::Producer;
 use super::startup_instances::StartupRequest;
 use crate::connection::service_address::Place;
 use crate::connection::transport::{
-    AnyTransport, InProcess, InProcessTransport, Port, SocketTransport, TransportEvent,
+    AnyTransport, InProcess, InProcessTransport, PRODUCER_PORT, Port, SocketTransport, TransportEvent,
 };
 use crate::os::{DirectoryWatch, Interest, OwnedFd, TransportError, Waker};
 
@@ -107,7 +106,7 @@ impl ReconnectingProducer {
         if self.awaited.take_if(|awaited| *awaited == number).is_none() {
             return;
         }
-        match socket.take().and_then(|socket| SocketTransport::adopt(socket, producer_port::SERVICE).ok()) {
+        match socket.take().and_then(|socket| SocketTransport::adopt(socket, PRODUCER_PORT).ok()) {
             Some(link) => {
                 self.connected_at = now;
                 self.link = Some(AnyTransport::Socket(Box::new(link)));
@@ -161,7 +160,7 @@ impl ReconnectingProducer {
                 if self.watch.is_none() {
                     self.watch = DirectoryWatch::of(&socket.address);
                 }
-                match SocketTransport::connect(socket, producer_port::SERVICE) {
+                match SocketTransport::connect(socket, PRODUCER_PORT) {
                     Ok(link) => {
                         self.link = Some(AnyTransport::Socket(Box::new(link)));
                         self.watch = None;

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use esatto_map::Map;
-use esatto_schema::producer_port;
+use esatto_ports::producer_port::method::CommitData;
 
-use super::rpc::{Call, Reply, SharedMemory, TransportEvent};
+use super::rpc::{Call, Reply, SharedMemory, TransportEvent, name_of};
 use crate::os::OwnedFd;
 
 /// A service in this process, as its connections and the control thread use it.
@@ -92,7 +92,7 @@ impl<T> InProcessTransport<T> {
         self.waiting.extend(calls);
         let mut any = false;
         while let Some(call) = self.waiting.pop_front() {
-            if call.method == producer_port::Method::CommitData.name() && service.must_wait() {
+            if call.method == const { name_of::<CommitData>() } && service.must_wait() {
                 self.waiting.push_front(call);
                 break;
             }

@@ -16,7 +16,7 @@ pub(super) use in_process_transport::Delivery;
 pub(crate) use in_process_transport::{InProcess, InProcessService, InProcessTransport, Port};
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
 pub(crate) use no_socket_transport::SocketTransport;
-pub(crate) use rpc::{Call, Reply, SharedMemory, TransportEvent};
+pub(crate) use rpc::{CONSUMER_PORT, Call, PRODUCER_PORT, Reply, SharedMemory, TransportEvent, name_of};
 pub(crate) use socket_place::SocketPlace;
 pub(crate) use socket_request::SocketFactory;
 pub use socket_request::SocketRequest;

@@ -2,9 +2,20 @@
 
 use std::sync::Arc;
 
+use esatto_ports::{Rpc, consumer_port, producer_port};
+use esatto_protozero::service::method_of;
 use esatto_shm::Memory;
 
 use crate::os::{ForeignFd, OwnedFd};
+
+/// The names of the ports. As constants they bring no list of methods into the program.
+pub(crate) const PRODUCER_PORT: &str = producer_port::SERVICE.name;
+pub(crate) const CONSUMER_PORT: &str = consumer_port::SERVICE.name;
+
+/// Returns the name of a method. Other services may number their methods differently.
+pub(crate) const fn name_of<M: Rpc>() -> &'static str {
+    method_of::<M>().name
+}
 
 /// A method to invoke. `tag` comes back with the replies.
 #[derive(Debug)]

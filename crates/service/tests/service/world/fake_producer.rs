@@ -1,9 +1,11 @@
 //! A connected producer, and the calls that it makes.
 
+use esatto_ports::Rpc as _;
+use esatto_ports::producer_port;
 use esatto_protozero::Owned;
 use esatto_schema::{
     CommitDataRequest, DataSourceDescriptor, GetAsyncCommandResponse, InitializeConnectionRequest,
-    RegisterDataSourceRequest, RegisterTraceWriterRequest, commit_data_request, producer_port,
+    RegisterDataSourceRequest, RegisterTraceWriterRequest, commit_data_request,
 };
 use esatto_service::{Attachment, CallId, ChunkHeader, ClientId, Input, MemoryKind, Peer, ProducerCall, Reply};
 
@@ -44,14 +46,15 @@ impl World {
         let client = ClientId(self.id());
         let peer = Peer { uid: 1000, pid: Some(42), machine_id: 0 };
         self.feed(Input::ProducerConnected { client, peer, memory });
-        self.producer_call(client, producer_port::Method::InitializeConnection, &request.encode());
-        let commands = self.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+        self.producer_call(client, producer_port::method::InitializeConnection::METHOD, &request.encode());
+        let commands = self.producer_call(client, producer_port::method::GetAsyncCommand::METHOD, &[]);
         FakeProducer { client, commands, next_page: 0 }
     }
 
-    pub(crate) fn producer_call(&mut self, client: ClientId, method: producer_port::Method, request: &[u8]) -> CallId {
+    pub(crate) fn producer_call(&mut self, client: ClientId, method: u32, request: &[u8]) -> CallId {
         let call = CallId { client, request: self.id() };
-        self.feed(Input::ProducerCall { call, method: ProducerCall::parse(method, request).unwrap() });
+        let method = ProducerCall::read(method, request).unwrap();
+        self.feed(Input::ProducerCall { call, method, offered: None });
         call
     }
 
@@ -63,7 +66,7 @@ impl World {
         let request =
             RegisterDataSourceRequest { data_source_descriptor: Some(Box::new(descriptor)), ..Default::default() }
                 .encode();
-        self.producer_call(producer.client, producer_port::Method::RegisterDataSource, &request);
+        self.producer_call(producer.client, producer_port::method::RegisterDataSource::METHOD, &request);
     }
 
     pub(crate) fn register_writer(&mut self, producer: &FakeProducer, writer: u32, buffer: u32) {
@@ -72,7 +75,7 @@ impl World {
             target_buffer: Some(buffer),
             ..Default::default()
         };
-        self.producer_call(producer.client, producer_port::Method::RegisterTraceWriter, &request.encode());
+        self.producer_call(producer.client, producer_port::method::RegisterTraceWriter::METHOD, &request.encode());
     }
 
     /// The commands a producer received since it was asked last.
@@ -143,7 +146,7 @@ impl World {
     }
 
     pub(crate) fn commit_request(&mut self, producer: &FakeProducer, request: &CommitDataRequest) -> CallId {
-        self.producer_call(producer.client, producer_port::Method::CommitData, &request.encode())
+        self.producer_call(producer.client, producer_port::method::CommitData::METHOD, &request.encode())
     }
 
     pub(crate) fn acknowledge_flush(&mut self, producer: &FakeProducer, id: u64) {

@@ -3,13 +3,14 @@
 mod fake_memory;
 mod fake_producer;
 
+use esatto_ports::Rpc as _;
+use esatto_ports::consumer_port;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
     DataSourceConfig, EnableTracingRequest, EnableTracingResponse, ReadBuffersResponse, TraceConfig, TracePacketReader,
-    consumer_port,
 };
 use esatto_service::{
     CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, Now, Output, Outputs, Peer, PriorityBoost, Reply, Service,
@@ -287,19 +288,19 @@ impl World {
         client
     }
 
-    pub(crate) fn consumer_call(&mut self, client: ClientId, method: consumer_port::Method, request: &[u8]) -> CallId {
+    pub(crate) fn consumer_call(&mut self, client: ClientId, method: u32, request: &[u8]) -> CallId {
         self.consumer_call_with(client, method, request, false)
     }
 
     pub(crate) fn consumer_call_with(
         &mut self,
         client: ClientId,
-        method: consumer_port::Method,
+        method: u32,
         request: &[u8],
         file_attached: bool,
     ) -> CallId {
         let call = CallId { client, request: self.id() };
-        let method = ConsumerCall::parse(method, request).unwrap();
+        let method = ConsumerCall::read(method, request).unwrap();
         self.feed(Input::ConsumerCall { call, method, file_attached });
         call
     }
@@ -311,7 +312,7 @@ impl World {
     pub(crate) fn enable_with(&mut self, consumer: ClientId, config: &TraceConfig, file_attached: bool) -> CallId {
         let request =
             EnableTracingRequest { trace_config: Some(Box::new(config.clone())), ..Default::default() }.encode();
-        self.consumer_call_with(consumer, consumer_port::Method::EnableTracing, &request, file_attached)
+        self.consumer_call_with(consumer, consumer_port::method::EnableTracing::METHOD, &request, file_attached)
     }
 
     /// The answer to EnableTracing: `None` while tracing, else the error text.
@@ -328,7 +329,7 @@ impl World {
 
     /// Reads everything; the packets of the trace.
     pub(crate) fn read(&mut self, consumer: ClientId) -> Vec<Vec<u8>> {
-        let call = self.consumer_call(consumer, consumer_port::Method::ReadBuffers, &[]);
+        let call = self.consumer_call(consumer, consumer_port::method::ReadBuffers::METHOD, &[]);
         let replies = &self.replies[&call];
         assert!(!replies.back().unwrap().has_more, "the stream ends");
         let mut packets = vec![Vec::new()];

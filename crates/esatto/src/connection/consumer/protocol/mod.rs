@@ -15,14 +15,16 @@ mod timeouts;
 use core::mem;
 use std::time::{Duration, Instant};
 
+use esatto_ports::Rpc;
+use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
 use esatto_schema::{
     CloneSessionResponseReader, EnableTracingResponseReader, FlushRequest, ObserveEventsRequest,
-    ObserveEventsResponseReader, consumer_port::Method, observable_events,
+    ObserveEventsResponseReader, observable_events,
 };
 
 use crate::connection::pending_operation::{Completer, Listener};
-use crate::connection::transport::{Call, Reply};
+use crate::connection::transport::{Call, Reply, name_of};
 use crate::error::Error;
 use crate::os::OwnedFd;
 use operations::{Kind, OperationId, Operations};
@@ -191,21 +193,21 @@ impl Consumer {
                 if matches!(self.phase, Phase::Idle | Phase::Ended) {
                     return done.complete(Err(Error::state("there is no session to change: set one up first")));
                 }
-                self.simple(Kind::ChangeConfig, Method::ChangeTraceConfig, request, done);
+                self.simple::<method::ChangeTraceConfig>(Kind::ChangeConfig, request, done);
             }
             Command::Stats(done) => {
                 let is_first = self.operations.first(Kind::Stats).is_none();
                 self.operations.add(Kind::Stats, done, self.now + PATIENCE);
                 if is_first {
                     // The service accepts only one such call at a time.
-                    self.call(Method::GetTraceStats, Vec::new(), Tag::Stats);
+                    self.push::<method::GetTraceStats>(Vec::new(), Tag::Stats);
                 }
             }
             Command::ServiceState { request, done } => {
-                self.simple(Kind::ServiceState, Method::QueryServiceState, request, done);
+                self.simple::<method::QueryServiceState>(Kind::ServiceState, request, done);
             }
             Command::Capabilities(done) => {
-                self.simple(Kind::Capabilities, Method::QueryCapabilities, Vec::new(), done);
+                self.simple::<method::QueryCapabilities>(Kind::Capabilities, Vec::new(), done);
             }
             Command::Clone { request, file, done } => self.clone_session(request, file, done),
             Command::Read(sink, done) => self.read(sink, done),
@@ -237,7 +239,7 @@ impl Consumer {
             Tag::Enable => self.disabled(reply),
             // Even if the service does not know the method, it has processed the configuration
             // before.
-            Tag::Barrier(n) => self.call(Method::QueryCapabilities, Vec::new(), Tag::SecondBarrier(n)),
+            Tag::Barrier(n) => self.push::<method::QueryCapabilities>(Vec::new(), Tag::SecondBarrier(n)),
             Tag::SecondBarrier(n) if n == self.configurations => self.accepted(),
             Tag::SecondBarrier(_) => {}
             Tag::StartTracing => {
@@ -316,7 +318,7 @@ impl Consumer {
     fn enable(&mut self, set_up: SetUp, phase: Phase) {
         use observable_events::Type;
         if mem::replace(&mut self.has_session, true) {
-            self.call_one_way(Method::FreeBuffers);
+            self.call_one_way::<method::FreeBuffers>();
         }
         self.phase = phase;
         self.is_stopping = false;
@@ -325,11 +327,11 @@ impl Consumer {
         self.stop_timeout = set_up.stop_timeout;
         let observe =
             ObserveEventsRequest { events_to_observe: vec![Type::TYPE_ALL_DATA_SOURCES_STARTED], ..Default::default() };
-        self.call(Method::ObserveEvents, observe.encode(), Tag::Observe);
-        let enable = Method::EnableTracing.name();
+        self.call::<method::ObserveEvents>(&observe, Tag::Observe);
+        let enable = const { name_of::<method::EnableTracing>() };
         self.calls.push(Call { method: enable, args: set_up.request, tag: Some(Tag::Enable), fd: set_up.file });
         self.configurations = self.configurations.wrapping_add(1);
-        self.call(Method::QueryCapabilities, Vec::new(), Tag::Barrier(self.configurations));
+        self.push::<method::QueryCapabilities>(Vec::new(), Tag::Barrier(self.configurations));
     }
 
     fn start(&mut self, done: Completer) {
@@ -341,7 +343,7 @@ impl Consumer {
             (Phase::Configured, _) => {
                 self.operations.add(Kind::Start, done, self.now + PATIENCE);
                 self.phase = Phase::Starting;
-                self.call(Method::StartTracing, Vec::new(), Tag::StartTracing);
+                self.push::<method::StartTracing>(Vec::new(), Tag::StartTracing);
             }
             (Phase::Idle | Phase::Ended, _) => {
                 let error = self.failure.clone();
@@ -390,7 +392,7 @@ impl Consumer {
         let wanted = self.operations.first(Kind::Stop).is_some() && self.operations.first(Kind::Start).is_none();
         let is_live = matches!(self.phase, Phase::Configured | Phase::Starting | Phase::Started);
         if wanted && is_live && !mem::replace(&mut self.is_stopping, true) {
-            self.call_one_way(Method::DisableTracing);
+            self.call_one_way::<method::DisableTracing>();
         }
     }
 
@@ -428,7 +430,7 @@ impl Consumer {
         let deadline = self.now + timeout.unwrap_or(self.flush_timeout) + PATIENCE;
         let id = self.operations.add(Kind::Flush, done, deadline);
         let request = FlushRequest { timeout_ms: Some(timeout_ms), flags: Some(FLUSH_FLAGS), ..Default::default() };
-        self.call(Method::Flush, request.encode(), Tag::Of(id));
+        self.call::<method::Flush>(&request, Tag::Of(id));
     }
 
     fn end_stats(&mut self, reply: &Reply<'_>) {
@@ -437,7 +439,7 @@ impl Consumer {
             self.operations.end(id, if reply.success { Ok(reply.body.to_vec()) } else { Err(rejected()) });
         }
         if self.operations.first(Kind::Stats).is_some() {
-            self.call(Method::GetTraceStats, Vec::new(), Tag::Stats);
+            self.push::<method::GetTraceStats>(Vec::new(), Tag::Stats);
         }
     }
 
@@ -449,10 +451,10 @@ impl Consumer {
             return done.complete(Err(Error::state("a session is being cloned already")));
         }
         if mem::replace(&mut self.has_session, true) {
-            self.call_one_way(Method::FreeBuffers);
+            self.call_one_way::<method::FreeBuffers>();
         }
         self.operations.add(Kind::Clone, done, self.now + 2 * PATIENCE);
-        let method = Method::CloneSession.name();
+        let method = const { name_of::<method::CloneSession>() };
         self.calls.push(Call { method, args: request, tag: Some(Tag::Clone), fd: file });
     }
 
@@ -471,17 +473,28 @@ impl Consumer {
     }
 
     /// Makes a call with one answer, which is passed on.
-    fn simple(&mut self, kind: Kind, method: Method, request: Vec<u8>, done: Completer) {
+    fn simple<M: Rpc>(&mut self, kind: Kind, request: Vec<u8>, done: Completer) {
         let id = self.operations.add(kind, done, self.now + PATIENCE);
-        self.call(method, request, Tag::Of(id));
+        self.push::<M>(request, Tag::Of(id));
     }
 
-    fn call(&mut self, method: Method, args: Vec<u8>, tag: Tag) {
-        self.calls.push(Call { method: method.name(), args, tag: Some(tag), fd: None });
+    fn call<M: Rpc>(&mut self, request: &M::Request, tag: Tag) {
+        self.push::<M>(request.encode(), tag);
     }
 
-    fn call_one_way(&mut self, method: Method) {
-        self.calls.push(Call { method: method.name(), args: Vec::new(), tag: None, fd: None });
+    /// Makes a call with an encoded request.
+    fn push<M: Rpc>(&mut self, args: Vec<u8>, tag: Tag) {
+        self.push_call(const { name_of::<M>() }, args, Some(tag));
+    }
+
+    /// Makes a call without content that nobody waits for.
+    fn call_one_way<M: Rpc>(&mut self) {
+        self.push_call(const { name_of::<M>() }, Vec::new(), None);
+    }
+
+    #[inline(never)]
+    fn push_call(&mut self, method: &'static str, args: Vec<u8>, tag: Option<Tag>) {
+        self.calls.push(Call { method, args, tag, fd: None });
     }
 }
 

@@ -2,8 +2,9 @@
 
 use core::mem;
 
+use esatto_ports::consumer_port::method;
 use esatto_protozero::wire;
-use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
+use esatto_schema::ReadBuffersResponseReader;
 
 use super::timeouts::PATIENCE;
 use super::{Command, Consumer, Kind, Tag, refuse};
@@ -140,7 +141,7 @@ impl Consumer {
         }
         self.watch_reading();
         self.reading = Some(Reading::new(sink, done));
-        self.call(Method::ReadBuffers, Vec::new(), Tag::Read);
+        self.push::<method::ReadBuffers>(Vec::new(), Tag::Read);
     }
 
     /// Starts a time limit for the rest of an abandoned trace.
