@@ -20,6 +20,11 @@ use crate::{
 const STALL_ATTEMPTS: u32 = 300;
 /// Longest wait between two attempts to get a chunk.
 const MAX_STALL: Duration = Duration::from_millis(100);
+/// The same bounds for a service in this process. It takes chunks only as fast as a disk does, so
+/// threads wait often. One that sleeps for long finds that others have taken all free chunks, again
+/// and again. The total is the same.
+const STALL_ATTEMPTS_IN_PROCESS: u32 = STALL_ATTEMPTS * 25;
+const MAX_STALL_IN_PROCESS: Duration = Duration::from_millis(4);
 /// Full budget: a little more than one writer waits for one chunk.
 pub(crate) const MAX_STALL_BUDGET: Duration = Duration::from_millis(30_000);
 /// Time that each freed chunk adds: the longest wait between two attempts.
@@ -40,14 +45,18 @@ impl Arbiter {
     }
 
     fn wait_for_chunk(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
+        let (attempts, longest) = match self.options.serves_itself {
+            true => (STALL_ATTEMPTS_IN_PROCESS, MAX_STALL_IN_PROCESS),
+            false => (STALL_ATTEMPTS, MAX_STALL),
+        };
         let mut pause = Duration::ZERO;
-        for attempt in 1..STALL_ATTEMPTS {
+        for attempt in 1..attempts {
             if attempt % 2 == 0 || !self.notify.send_on_connection_thread() {
                 if !self.state().stall_budget.spend(pause) {
                     return None;
                 }
                 self.notify.stall(pause);
-                pause = (pause * 8 + Duration::from_micros(8)).min(MAX_STALL);
+                pause = (pause * 8 + Duration::from_micros(8)).min(longest);
             }
             if self.is_shutdown() {
                 return None;

@@ -264,6 +264,20 @@ fn dropping_in_a_large_region_finds_a_free_page_anywhere() {
 }
 
 #[test]
+fn threads_of_the_services_process_look_often() {
+    let mut options = Options::default();
+    options.serves_itself = true;
+    let rig = Rig::with_options(8192, options);
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+    full(&rig, &mut writer);
+    test_packet(&mut writer, 1, "lost");
+    let stalls = rig.recorder.stalls.lock().unwrap();
+    assert_eq!(stalls.iter().max(), Some(&Duration::from_millis(4)));
+    let total: Duration = stalls.iter().sum();
+    assert!((29..31).contains(&total.as_secs()), "{total:?}");
+}
+
+#[test]
 fn a_thread_that_runs_the_service_never_waits_for_it() {
     let mut options = Options::default();
     options.serves_itself = true;
