@@ -37,7 +37,6 @@ pub(crate) fn make(folder: &str, programs: &[&str], variables: &[&str]) -> Resul
     let mut make = tool("make", "cmake")?;
     tool("pkg-config", "cmake")?;
     let out = file(folder);
-    std::fs::create_dir_all(&out).expect("the folder is ours");
     let warnings = "-g -O1 -Wall -Wextra -Wpedantic -Werror";
     make.arg("-B").arg(format!("OUT={}", out.display())).args(variables);
     make.args([format!("CFLAGS={warnings}"), format!("CXXFLAGS={warnings}")]);
