@@ -167,8 +167,28 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a line about fields of the config that have no effect (`docs/spec/service.md` §12).
-pub(crate) fn warning(config: &TraceConfig) -> Option<&'static str> {
+/// Returns a line for each group of fields of the config that have no effect.
+pub(crate) fn warnings(config: &TraceConfig) -> Vec<String> {
+    let lone = lone_fields(config);
+    let verb = if lone.len() == 1 { "has" } else { "have" };
+    let lone = (!lone.is_empty())
+        .then(|| format!("{} {verb} no effect: the config lacks `write_into_file: true`.", lone.join(", ")));
+    lone.into_iter().chain(period_warning(config).map(str::to_owned)).collect()
+}
+
+/// Returns the names of fields that need `write_into_file`, if the config lacks it.
+fn lone_fields(config: &TraceConfig) -> Vec<&'static str> {
+    let is_set = [
+        ("output_path", config.output_path.as_ref().is_some_and(|path| !path.is_empty())),
+        ("file_write_period_ms", config.file_write_period_ms.unwrap_or(0) > 0),
+        ("max_file_size_bytes", config.max_file_size_bytes.unwrap_or(0) > 0),
+    ];
+    let is_lone = config.write_into_file != Some(true);
+    is_set.into_iter().filter(|(_, is_set)| *is_set && is_lone).map(|(name, _)| name).collect()
+}
+
+/// Returns a line about a flush period that has no effect (`docs/spec/service.md` §12).
+fn period_warning(config: &TraceConfig) -> Option<&'static str> {
     let period_ms = config.flush_period_ms.filter(|&ms| ms != 0 && config.write_into_file == Some(true))?;
     let is_disabled = config.write_flush_mode == Some(WriteFlushMode::WRITE_FLUSH_DISABLED);
     let is_enabled = config.write_flush_mode == Some(WriteFlushMode::WRITE_FLUSH_ENABLED);
@@ -230,14 +250,23 @@ mod tests {
     fn a_flush_period_has_an_effect_only_if_the_service_uses_it() {
         let warns = |text: &str| {
             let text = format!("write_into_file: true {text}");
-            warning(&from_text("x", text.as_bytes()).unwrap()).is_some()
+            period_warning(&from_text("x", text.as_bytes()).unwrap()).is_some()
         };
         assert!(warns("flush_period_ms: 100"));
         assert!(warns("flush_period_ms: 5000 file_write_period_ms: 60000"));
         assert!(warns("flush_period_ms: 5000 write_flush_mode: WRITE_FLUSH_ENABLED"));
         assert!(!warns("flush_period_ms: 5000 file_write_period_ms: 100"));
         assert!(!warns("flush_period_ms: 100 write_flush_mode: WRITE_FLUSH_DISABLED"));
-        assert!(!warns("") && warning(&track_events(false)).is_none());
+        assert!(!warns("") && warnings(&track_events(false)).is_empty());
+    }
+
+    #[test]
+    fn fields_of_a_file_need_one() {
+        let warnings = |text: &str| warnings(&from_text("x", text.as_bytes()).unwrap());
+        let fields = "output_path: '/tmp/x' max_file_size_bytes: 7 ";
+        let line = "output_path, max_file_size_bytes have no effect: the config lacks `write_into_file: true`.";
+        assert_eq!(warnings(fields), [line]);
+        assert!(warnings(&format!("{fields}write_into_file: true")).is_empty());
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         Some(service) => service.consumer().clone(),
         None => address()?,
     };
-    if let Some(line) = trace_config::warning(&config) {
+    for line in trace_config::warnings(&config) {
         say!("{line}");
     }
     let has_events = has_track_events(&config);
