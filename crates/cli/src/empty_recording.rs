@@ -28,6 +28,8 @@ pub(crate) struct EmptyRecording<'a> {
     pub(crate) programs: &'a Programs,
     /// The recorded command.
     pub(crate) command: Option<&'a str>,
+    /// Bytes that programs wrote into the buffers of the session.
+    pub(crate) buffer_bytes: u64,
 }
 
 impl EmptyRecording<'_> {
@@ -60,6 +62,9 @@ impl EmptyRecording<'_> {
         let reasons = self.unmatched_sources();
         if reasons.is_empty() {
             let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
+            if self.config.trace_filter.is_some() && self.buffer_bytes > 0 {
+                return format!("the trace_filter of the config left no event of the connected programs: {names}");
+            }
             return format!("the config fits, but the connected programs had no event to record: {names}");
         }
         reasons.join("; ")
@@ -367,7 +372,7 @@ mod tests {
     }
 
     fn reason(config: &TraceConfig, is_default: bool, programs: &Programs) -> String {
-        EmptyRecording { config, is_default, programs, command: None }.reason()
+        EmptyRecording { config, is_default, programs, command: None, buffer_bytes: 0 }.reason()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A recording without events is no success: a warning names the reason, and the exit status is 3.
 //! `esatto list` shows what there is to record.
 
+use esatto_filter::{Builder, MessageId, Version};
 use esatto_tests::workload::Workload;
 use esatto_tests::{Harness, Implementation, Program, Signal, esatto_bin};
 use serde_json::Value;
@@ -95,6 +96,25 @@ fn a_regular_expression_that_names_no_program() {
     );
     let (_, log) = record_application(&both);
     assert_says(&log, &["match no connected program; did you mean \"/", "/esatto-producer\"?"]);
+}
+
+#[test]
+fn a_filter_that_strips_all_events() {
+    let mut builder = Builder::new(Version::V1);
+    builder.nested(1, MessageId(1)).expect("the packets").end_message();
+    // Timestamp and sequence.
+    builder.pass(8).and_then(|builder| builder.pass(10)).expect("in order").end_message();
+    let bytecode = builder.build().expect("two messages").bytecode;
+    let escaped: String = bytecode.iter().map(|byte| format!("\\{byte:03o}")).collect();
+    let events = categories("rendering");
+    let (_, log) = record_application(&format!("{events} trace_filter {{ bytecode: \"{escaped}\" }}"));
+    assert_says(&log, &["the trace_filter of the config left no event of the connected programs: ", "esatto-producer"]);
+}
+
+#[test]
+fn a_field_without_effect() {
+    let (_, log) = record_application(&format!("{} max_file_size_bytes: 100000", categories("rendering")));
+    assert!(log.contains("max_file_size_bytes has no effect: the config lacks `write_into_file: true`."), "{log}");
 }
 
 #[test]

@@ -98,7 +98,8 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let is_warned = Cell::new(false);
     let warning = |programs: &Programs| {
         let is_default = args.config.is_none();
-        let empty = EmptyRecording { config: &config, is_default, programs, command: command.as_deref() };
+        let empty =
+            EmptyRecording { config: &config, is_default, programs, command: command.as_deref(), buffer_bytes: 0 };
         let line = empty.early_warning();
         is_warned.set(line.is_some());
         line
@@ -158,6 +159,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         is_default: args.config.is_none(),
         programs: &recorded.programs,
         command: command.as_deref(),
+        buffer_bytes: recorded.buffer_bytes,
     };
     let result = if saved.number == 0 && recorded.lacks_trigger {
         EXIT_NO_TRIGGER

@@ -30,6 +30,8 @@ const FLUSH_FLAGS: u64 = 0x22;
 pub(crate) struct Recorded {
     /// Bytes that are in the file, as far as this program can know.
     pub(crate) bytes: Option<u64>,
+    /// Bytes that programs wrote into the buffers.
+    pub(crate) buffer_bytes: u64,
     pub(crate) losses: u64,
     /// Gaps where a program dropped packets, because it found its shared memory full.
     pub(crate) gaps: u64,
@@ -127,6 +129,7 @@ impl RecordingSession {
             // If the service has asked for the last events, only the trace tells.
             flushed: flushed && self.content.silent.at_flush.is_empty(),
             bytes,
+            buffer_bytes: self.stats.written_bytes,
             losses: self.stats.losses,
             gaps: self.stats.gaps,
             overwritten: self.stats.overwritten,
