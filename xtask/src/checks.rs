@@ -36,6 +36,7 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
     shell::heading("simulation");
     tally.check("simulation", sim::run(&args(&["--seeds", "60"])));
+    tally.check("simulation of the RPC library", sim::run(&args(&["--world", "rpc", "--seeds", "500"])));
     tally.check("seeds that found bugs", sim::run(&args(&["--found"])));
     tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
     for package in packages_with_loom(&metadata) {

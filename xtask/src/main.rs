@@ -29,7 +29,7 @@ cargo xtask COMMAND
   test [ARGS...]        install what is missing, run every test, print a summary; with ARGS:
                         only `cargo test ARGS`
   soak [NAME...]        what takes too long for `test`: see `cargo xtask soak --list`
-  sim [OPTIONS]         the service in a simulated world: see `cargo xtask sim --help`
+  sim [OPTIONS]         the service, or the RPC library, in a simulated world: see `cargo xtask sim --help`
   lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
   book [--check]        check the links of all pages, build docs/ as a book in target/book
   bounds                compare docs/bounds.md with the constants in the sources

@@ -16,7 +16,11 @@ const STEPS: &[(&str, &str, Step)] = &[
         "compare generated code with prost's for ESATTO_CONFORMANCE_SEEDS (5) sets of schemas",
         conformance,
     ),
-    ("sim", "simulate ESATTO_SIM_SEEDS (20000) seeds, other ones every hour, and search for each planted bug", sim),
+    (
+        "sim",
+        "simulate ESATTO_SIM_SEEDS (20000) seeds of each world, other ones every hour, and search for each planted bug",
+        sim,
+    ),
     (
         "asan",
         "run the SDK under AddressSanitizer for ESATTO_STRESS_SECONDS (60), with many signals and forks, and misuse the C library",
@@ -129,6 +133,8 @@ fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let from = (now.as_secs() / 3600 * 1_000_000).to_string();
     let args = |args: &[&str]| args.iter().map(|&arg| arg.to_owned()).collect::<Vec<String>>();
     tally.check("simulation", crate::sim::run(&args(&["--seeds", &seeds, "--from", &from])));
+    let rpc = ["--world", "rpc", "--seeds", &seeds, "--from", &from];
+    tally.check("simulation of the RPC library", crate::sim::run(&args(&rpc)));
     tally.check("planted bugs", crate::sim::run(&args(&["--planted", "all", "--seeds", "1000"])));
     Ok(())
 }

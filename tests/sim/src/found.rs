@@ -30,3 +30,13 @@ pub const SEEDS: &[(u64, &str)] = &[
     (653777, "service: an exclusive session that was opening did not count for a stronger one of the same user"),
     (661079, "service: a loss of a sequence that was forgotten was not marked when it came again"),
 ];
+
+/// Seeds of the RPC library's world, and the bugs that they found.
+pub const RPC_SEEDS: &[(u64, &str)] = &[
+    (1, "ipc: a service was told a time rounded down, and was out of time before its client"),
+    (1, "ipc: a call that failed before it was sent left its slice open"),
+    (3, "ipc: a driver woke itself again and again while the socket took nothing"),
+    (32, "ipc: the end of a connection did not wake handlers that waited for room"),
+    (239, "ipc: hooks were told of the end of a call while its last reply was taken"),
+    (292, "ipc: the callback of a stream was called again after a reply that cannot be decoded"),
+];

@@ -1,8 +1,10 @@
-//! Simulator of the tracing service: everything that can go wrong, drawn from one seed.
+//! Simulator of the tracing service: everything that can go wrong, drawn from one seed. The module
+//! [`rpc`] does the same with the RPC library.
 //!
 //! ```text
 //! cargo xtask sim --seeds 1000          run 1000 seeds; for each failure, print how to replay it
 //! cargo xtask sim --seed 17 --trace     run one seed and print every event
+//! cargo xtask sim --world rpc           run the RPC library instead
 //! cargo xtask sim --found               run the seeds that once found a bug
 //! cargo xtask sim --planted all         check that the simulator finds each planted bug
 //! ```
@@ -85,6 +87,7 @@ pub mod reference;
 pub mod relay;
 mod replies;
 pub mod rng;
+pub mod rpc;
 pub mod run;
 pub mod runner;
 pub mod shares;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use esatto_planted::Bug;
 use esatto_sim::found;
-use esatto_sim::runner::{self, Finding};
+use esatto_sim::runner::{self, Finding, WorldKind};
 use esatto_sim::state::State;
 
 #[global_allocator]
@@ -15,18 +15,22 @@ static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
 const USAGE: &str = "\
 cargo xtask sim [OPTIONS]
 
+  --world NAME     what is simulated: service (default), the tracing service; or rpc, the library of
+                   the sockets
   --seeds N        number of seeds (default 100)
   --from S         first seed (default 1)
   --seed S         run this seed only
   --trace          print every event of the seed
   --jobs J         number of threads (default: all cores)
   --state FILE     continue the run that wrote this file: skip its seeds, add those that follow
-  --found          run the seeds that once found a bug
+  --found          run the seeds that once found a bug, in both worlds
   --planted NAME   wake this planted bug (tests/sim/planted/bugs) and search for it;
-                   'all': search for each in turn; 'known': check that each is found by its seed";
+                   'all': search for each in turn, in its world; 'known': check that each is found by
+                   its seed";
 
 #[derive(Debug)]
 struct Options {
+    world: WorldKind,
     from: u64,
     seeds: u64,
     is_single: bool,
@@ -64,7 +68,7 @@ fn main() -> ExitCode {
             }
         },
         None if options.is_found => run_found(),
-        None if options.is_single => single(options.from, "", options.is_traced).is_ok(),
+        None if options.is_single => single(options.world, options.from, "", options.is_traced).is_ok(),
         None => clean(&options),
     };
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
 fn parse(args: &[String]) -> Result<Option<Options>, String> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut options = Options {
+        world: WorldKind::Service,
         from: 1,
         seeds: 100,
         is_single: false,
@@ -88,6 +93,10 @@ fn parse(args: &[String]) -> Result<Option<Options>, String> {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{arg} {text} is not a number"));
         match arg.as_str() {
+            "--world" => {
+                let name = value()?;
+                options.world = WorldKind::named(name).ok_or_else(|| format!("there is no world {name}"))?;
+            }
             "--seeds" => options.seeds = number(value()?)?,
             "--from" => options.from = number(value()?)?,
             "--seed" => {
@@ -115,14 +124,14 @@ fn bugs() -> Result<Vec<Bug>, String> {
 }
 
 /// Runs one seed and prints its outcome.
-fn single(seed: u64, planted: &str, is_traced: bool) -> Result<(), ()> {
-    match runner::try_seed(seed, planted, is_traced) {
+fn single(world: WorldKind, seed: u64, planted: &str, is_traced: bool) -> Result<(), ()> {
+    match runner::try_seed(world, seed, planted, is_traced) {
         Ok(tally) => {
-            println!("seed {seed}: {tally}");
+            println!("seed {seed}: {}", tally.of(world));
             Ok(())
         }
         Err(finding) => {
-            report(&finding, planted);
+            report(world, &finding, planted);
             Err(())
         }
     }
@@ -142,14 +151,14 @@ fn clean(options: &Options) -> bool {
     if let Some(state) = &state {
         println!("{} of {} seeds are done", state.done_of(&seeds), options.seeds);
     }
-    let outcome = runner::run_seeds(seeds, options.jobs, "", false, state.as_mut());
-    outcome.findings.iter().for_each(|finding| report(finding, ""));
+    let outcome = runner::run_seeds(options.world, seeds, options.jobs, "", false, state.as_mut());
+    outcome.findings.iter().for_each(|finding| report(options.world, finding, ""));
     println!(
         "{} seeds in {:.1} s, {} findings: {}",
         outcome.seeds,
         start.elapsed().as_secs_f64(),
         outcome.findings.len(),
-        outcome.tally
+        outcome.tally.of(options.world)
     );
     outcome.findings.is_empty()
 }
@@ -168,7 +177,9 @@ fn search(name: &str, bugs: &[Bug], options: &Options) -> bool {
             found == bugs.len()
         }
         _ => match bugs.iter().find(|bug| bug.name == name) {
-            Some(bug) if options.is_single => single(options.from, &bug.name, options.is_traced).is_err(),
+            Some(bug) if options.is_single => {
+                single(world_of(bug), options.from, &bug.name, options.is_traced).is_err()
+            }
             Some(bug) => find(bug, options),
             None => {
                 eprintln!("tests/sim/planted/bugs contains no {name}.bug");
@@ -178,10 +189,15 @@ fn search(name: &str, bugs: &[Bug], options: &Options) -> bool {
     }
 }
 
+/// Returns the world that finds a planted bug.
+fn world_of(bug: &Bug) -> WorldKind {
+    WorldKind::named(&bug.world).unwrap_or_else(|| panic!("{}.bug: there is no world {}", bug.name, bug.world))
+}
+
 /// Runs seeds until one finds a planted bug.
 fn find(bug: &Bug, options: &Options) -> bool {
     let seeds = options.from..options.from.saturating_add(options.seeds);
-    let outcome = runner::run_seeds(seeds, options.jobs, &bug.name, true, None);
+    let outcome = runner::run_seeds(world_of(bug), seeds, options.jobs, &bug.name, true, None);
     match outcome.findings.first() {
         Some(finding) => {
             println!("{:32} seed {:4}: {}", bug.name, finding.seed, one_line(&finding.what));
@@ -196,7 +212,7 @@ fn find(bug: &Bug, options: &Options) -> bool {
 
 /// Checks that the seed of a planted bug finds it, and by which invariant.
 fn is_known(bug: &Bug) -> bool {
-    match runner::try_seed(bug.seed, &bug.name, false) {
+    match runner::try_seed(world_of(bug), bug.seed, &bug.name, false) {
         Err(finding) if finding.what.contains(&bug.finding) => return true,
         Err(finding) => {
             println!("{}: found, but not by '{}': {}", bug.name, bug.finding, one_line(&finding.what));
@@ -208,17 +224,22 @@ fn is_known(bug: &Bug) -> bool {
 
 /// Runs the seeds that once found a bug; none may find anything now.
 fn run_found() -> bool {
-    let findings: Vec<Finding> =
-        found::SEEDS.iter().filter_map(|(seed, _)| runner::try_seed(*seed, "", false).err()).collect();
-    findings.iter().for_each(|finding| report(finding, ""));
-    println!("{} of {} seeds find nothing", found::SEEDS.len() - findings.len(), found::SEEDS.len());
+    let seeds = |world, seeds: &'static [(u64, &str)]| seeds.iter().map(move |(seed, _)| (world, *seed));
+    let all = seeds(WorldKind::Service, found::SEEDS).chain(seeds(WorldKind::Rpc, found::RPC_SEEDS));
+    let findings: Vec<(WorldKind, Finding)> = all
+        .clone()
+        .filter_map(|(world, seed)| Some((world, runner::try_seed(world, seed, "", false).err()?)))
+        .collect();
+    findings.iter().for_each(|(world, finding)| report(*world, finding, ""));
+    let all = all.count();
+    println!("{} of {all} seeds find nothing", all - findings.len());
     findings.is_empty()
 }
 
-fn report(finding: &Finding, planted: &str) {
+fn report(world: WorldKind, finding: &Finding, planted: &str) {
     let planted = if planted.is_empty() { String::new() } else { format!(" --planted {planted}") };
     println!("seed {} finds: {}", finding.seed, finding.what);
-    println!("    replay: cargo xtask sim --seed {}{planted} [--trace]", finding.seed);
+    println!("    replay: cargo xtask sim{} --seed {}{planted} [--trace]", world.option(), finding.seed);
 }
 
 fn one_line(text: &str) -> String {

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::rpc::{self, RpcTally};
 use crate::run::run;
 use crate::state::State;
 use crate::world::Tally;
@@ -16,6 +17,25 @@ const ENOUGH: usize = 10;
 
 /// Interval between progress lines.
 const PROGRESS: Duration = Duration::from_secs(20);
+
+/// A simulated world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorldKind {
+    /// The tracing service.
+    #[default]
+    Service,
+    /// The RPC library.
+    Rpc,
+}
+
+/// The counts of a run, or their sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tallies {
+    /// Of the service's world.
+    pub service: Tally,
+    /// Of the RPC library's.
+    pub rpc: RpcTally,
+}
 
 /// An invariant that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +52,7 @@ pub struct Outcome {
     /// Number of seeds that ran to their end or to a finding.
     pub seeds: u64,
     /// Sums over all seeds without a finding.
-    pub tally: Tally,
+    pub tally: Tallies,
     /// The findings, in the order of the seeds.
     pub findings: Vec<Finding>,
 }
@@ -46,9 +66,12 @@ std::thread_local! {
 /// # Errors
 ///
 /// The invariant that does not hold.
-pub fn try_seed(seed: u64, planted: &str, is_traced: bool) -> Result<Tally, Finding> {
+pub fn try_seed(world: WorldKind, seed: u64, planted: &str, is_traced: bool) -> Result<Tallies, Finding> {
     esatto_planted::wake(planted);
-    let result = panic::catch_unwind(AssertUnwindSafe(|| run(seed, is_traced)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| match world {
+        WorldKind::Service => Tallies { service: run(seed, is_traced), ..Tallies::default() },
+        WorldKind::Rpc => Tallies { rpc: rpc::run(seed, is_traced), ..Tallies::default() },
+    }));
     esatto_planted::wake("");
     result.map_err(|_| Finding { seed, what: PANIC.with(|text| core::mem::take(&mut *text.borrow_mut())) })
 }
@@ -73,6 +96,7 @@ pub fn catch_panics() {
 /// Runs seeds on `jobs` threads. With `stop_at_first`, ends at the first finding. Skips the seeds
 /// that `state` contains, and adds all others to it.
 pub fn run_seeds(
+    world: WorldKind,
     seeds: Range<u64>,
     jobs: usize,
     planted: &str,
@@ -97,7 +121,7 @@ pub fn run_seeds(
                     if is_done(&state.lock().expect("nobody panics with it")) {
                         continue;
                     }
-                    let result = try_seed(seed, planted, false);
+                    let result = try_seed(world, seed, planted, false);
                     if let Some(state) = state.lock().expect("nobody panics with it").as_mut() {
                         state.add(seed, result.as_ref().err());
                     }
@@ -114,7 +138,7 @@ pub fn run_seeds(
                     if planted.is_empty() && told.elapsed() > PROGRESS {
                         *told = Instant::now();
                         save(&state);
-                        println!("{} seeds, up to {seed}: {}", outcome.seeds, outcome.tally);
+                        println!("{} seeds, up to {seed}: {}", outcome.seeds, outcome.tally.of(world));
                     }
                 }
             });
@@ -129,6 +153,71 @@ pub fn run_seeds(
 fn save(state: &Mutex<Option<&mut State>>) {
     if let Some(Err(error)) = state.lock().expect("nobody panics with it").as_ref().map(|state| state.save()) {
         eprintln!("{error}");
+    }
+}
+
+impl WorldKind {
+    /// Returns the world with a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "service" | "" => Some(Self::Service),
+            "rpc" => Some(Self::Rpc),
+            _ => None,
+        }
+    }
+
+    /// Returns the option of the command that chooses it.
+    #[must_use]
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Service => "",
+            Self::Rpc => " --world rpc",
+        }
+    }
+}
+
+impl Tallies {
+    /// Returns the counts of one world, for people.
+    #[must_use]
+    pub fn of(&self, world: WorldKind) -> String {
+        match world {
+            WorldKind::Service => self.service.to_string(),
+            WorldKind::Rpc => self.rpc.to_string(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.service.add(&other.service);
+        self.rpc.add(&other.rpc);
+    }
+}
+
+impl RpcTally {
+    fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.connections += other.connections;
+        self.calls += other.calls;
+        self.replies += other.replies;
+        self.bytes += other.bytes;
+        self.hook_events += other.hook_events;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+    }
+}
+
+impl core::fmt::Display for RpcTally {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "{} steps, {} connections, {} calls, {} replies, {} KiB, {} events of hooks, {} KiB held at most",
+            self.steps,
+            self.connections,
+            self.calls,
+            self.replies,
+            self.bytes >> 10,
+            self.hook_events,
+            self.peak_bytes >> 10
+        )
     }
 }
 

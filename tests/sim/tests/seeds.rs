@@ -1,6 +1,8 @@
 //! A few seeds in every test run, in any profile. `cargo xtask test` runs more seeds and the
 //! planted bugs.
 
+use esatto_sim::runner::{WorldKind, try_seed};
+
 #[global_allocator]
 static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
 
@@ -11,7 +13,8 @@ fn a_few_seeds_find_no_bug_and_cause_enough_traffic() {
         return;
     }
     for seed in 1..=4 {
-        let tally = esatto_sim::runner::try_seed(seed, "", false).unwrap_or_else(|finding| panic!("{finding:?}"));
+        let tally =
+            try_seed(WorldKind::Service, seed, "", false).unwrap_or_else(|finding| panic!("{finding:?}")).service;
         assert!(tally.inputs >= 10_000 && tally.producers >= 10 && tally.sessions >= 3, "seed {seed}: {tally}");
         assert!(tally.packets > 0 && tally.peak_bytes > 0, "seed {seed}: {tally}");
     }
@@ -22,6 +25,27 @@ fn a_seed_always_does_the_same() {
     if !cfg!(debug_assertions) {
         return;
     }
-    let run = || esatto_sim::runner::try_seed(2, "", false).map(|tally| (tally.inputs, tally.packets, tally.bytes));
+    let run = || {
+        try_seed(WorldKind::Service, 2, "", false)
+            .map(|tally| tally.service)
+            .map(|tally| (tally.inputs, tally.packets, tally.bytes))
+    };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn a_few_seeds_of_the_rpc_library_find_no_bug() {
+    let mut calls = 0;
+    for seed in 1..=30 {
+        let tally = try_seed(WorldKind::Rpc, seed, "", false).unwrap_or_else(|finding| panic!("{finding:?}")).rpc;
+        calls += tally.calls;
+    }
+    assert!(calls >= 500, "{calls} calls");
+}
+
+#[test]
+fn a_seed_of_the_rpc_library_always_does_the_same() {
+    let run = || try_seed(WorldKind::Rpc, 2, "", false).map(|tally| tally.rpc);
+    let (first, second) = (run(), run());
+    assert_eq!(first, second);
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask sim`: builds the simulator of the service (`tests/sim`) with optimisation and with
-//! every assertion, and runs it.
+//! `cargo xtask sim`: builds the simulator of the service and of the RPC library (`tests/sim`) with
+//! optimisation and with every assertion, and runs it.
 
 mod planted_copy;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 pub struct Bug {
     /// The name of its file, without the extension.
     pub name: String,
-    /// How the service behaves while the bug is awake.
+    /// How the service, or the RPC library, behaves while the bug is awake.
     pub breaks: String,
     /// Part of the message with which the simulator reports the bug.
     pub finding: String,
@@ -15,6 +15,8 @@ pub struct Bug {
     pub seed: u64,
     /// The source file that it changes, relative to the root of the workspace.
     pub file: String,
+    /// The simulated world that finds it; empty for that of the service.
+    pub world: String,
     /// The piece of the source file, in order.
     pub(crate) parts: Vec<Part>,
 }
@@ -66,9 +68,11 @@ impl Bug {
         let seed = value("seed")?;
         let seed = seed.parse().map_err(|_| format!("seed {seed} is not a number"))?;
         let file = value("file")?;
-        match lines.next() {
+        let line = lines.next();
+        let world = line.and_then(|line| line.strip_prefix("world: ")).unwrap_or_default().to_owned();
+        match if world.is_empty() { line } else { lines.next() } {
             Some(line) => Err(format!("'{line}' stands where an empty line is expected")),
-            None => Ok(Self { name: name.to_owned(), breaks, finding, seed, file, parts: parts(piece)? }),
+            None => Ok(Self { name: name.to_owned(), breaks, finding, seed, file, world, parts: parts(piece)? }),
         }
     }
 }
@@ -100,7 +104,9 @@ mod tests {
     fn a_file_says_everything_about_its_bug() {
         let bug = Bug::parse("off-by-one", TEXT).unwrap();
         assert_eq!((bug.name.as_str(), bug.breaks.as_str(), bug.finding.as_str()), ("off-by-one", "a", "b"));
-        assert_eq!((bug.seed, bug.file.as_str()), (7, "c/d.rs"));
+        assert_eq!((bug.seed, bug.file.as_str(), bug.world.as_str()), (7, "c/d.rs", ""));
+        let other = Bug::parse("x", &TEXT.replace("d.rs\n", "d.rs\nworld: rpc\n")).unwrap();
+        assert_eq!(other, Bug { name: "x".to_owned(), world: "rpc".to_owned(), ..bug.clone() });
         let change = Part::Change { old: "1".to_owned(), new: "2".to_owned() };
         assert_eq!(bug.parts, [Part::Same("let x = ".to_owned()), change, Part::Same(";\n".to_owned())]);
     }

@@ -1,4 +1,5 @@
-//! Planted bugs: changes that make the service wrong, to see whether the simulator notices.
+//! Planted bugs: changes that make the service or the RPC library wrong, to see whether the
+//! simulator notices.
 //!
 //! The product contains none of them. `cargo xtask sim --planted …` copies the workspace, applies
 //! every file of `tests/sim/planted/bugs` to the copy, builds the simulator there and runs it. One
@@ -15,9 +16,10 @@
 //! Some(last) if [-!is_before(last.id, checked.chunk_id)-]{+false+} => {
 //! ```
 //!
-//! The name of the file is the name of the bug. Below the empty line stands a piece of the source
-//! file, as `git diff --word-diff` writes changes: `[-old-]{+new+}`. The piece without the new
-//! parts must occur exactly once in the source file. White space does not count, so that moved,
+//! A line `world: rpc` below that of the file names another simulated world than that of the
+//! service. The name of the file is the name of the bug. Below the empty line stands a piece of the
+//! source file, as `git diff --word-diff` writes changes: `[-old-]{+new+}`. The piece without the
+//! new parts must occur exactly once in the source file. White space does not count, so that moved,
 //! indented and wrapped lines still match. Old and new are both expressions or both statements,
 //! because the copy contains `if` the bug is awake `{ new } else { old }`.
 
