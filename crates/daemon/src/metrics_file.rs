@@ -14,7 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use esatto_service::Metrics;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::stats::Stats;
@@ -142,6 +143,10 @@ fn check_is_replaceable(path: &Path, is_own: impl Fn(&[u8]) -> bool) -> io::Resu
     // Somebody may have put a link or a FIFO there by now.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    // Another daemon locks the file that it writes. Not every file system has locks.
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
+        return refused("a running daemon writes it; choose another path".to_owned());
+    }
     let mut head = Vec::new();
     file.take(HEAD.len() as u64).read_to_end(&mut head)?;
     if !is_own(&head) {
@@ -157,6 +162,9 @@ fn replace(path: &Path, text: &str) -> io::Result<File> {
     new.push(".new");
     let new = PathBuf::from(new);
     let mut file = create_new(&new)?;
+    // Another daemon must not take this file for one that a killed daemon has left. The lock ends
+    // with this process. Not every file system has locks.
+    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
     let written = file.write_all(text.as_bytes()).and_then(|()| {
         // The umask may have taken bits.
         file.set_permissions(fs::Permissions::from_mode(MODE))?;

@@ -4,6 +4,7 @@
 use crate::harness::{DEADLINE, Harness, Running, client, enable, offer, output, wait_until};
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{DataSourceConfig, DataSourceDescriptor, TraceConfig};
+use rustix::process::Signal;
 use std::collections::HashMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -67,6 +68,21 @@ fn while_it_runs() {
     drop(consumer);
     traced.stop();
     assert!(!path.exists(), "nobody takes the numbers for those of a running daemon");
+}
+
+#[test]
+fn of_one_daemon_only() {
+    let harness = Harness::new();
+    let path = harness.path("traced.prom");
+    let mut first = started(&harness, &path);
+    let other = Harness::new();
+    assert_eq!(refusal(&other, &path), "a running daemon writes it; choose another path");
+    assert!(path.exists(), "the first daemon still writes it");
+    first.signal(Signal::KILL);
+    first.wait();
+    let mut next = started(&other, &path);
+    next.stop();
+    assert!(!path.exists());
 }
 
 fn started(harness: &Harness, path: &Path) -> Running {
