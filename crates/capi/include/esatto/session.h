@@ -54,6 +54,9 @@ static inline void* esatto_config_bytes(const struct esatto_config* config, size
   struct esatto_buffer buffer;
   struct esatto_message central;
   const char* const* name;
+  struct esatto_config defaults;
+  memset(&defaults, 0, sizeof(defaults));
+  if (!config) config = &defaults;
   esatto_buffer_open(&buffer);
   central = esatto_message_begin(&buffer.message, 1);
   esatto_put_uint(&central, 1, config->buffer_kb ? config->buffer_kb : 4096);
@@ -75,7 +78,7 @@ static inline struct PerfettoTracingSessionImpl* esatto_session_start_with(uint3
   return session;
 }
 
-/* As esatto_session_start_with, with options. */
+/* As esatto_session_start_with, with options. Null stands for the default of each. */
 static inline struct PerfettoTracingSessionImpl* esatto_session_start(uint32_t backend, const struct esatto_config* config) {
   size_t size;
   void* bytes = esatto_config_bytes(config, &size);

@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
   CHECK(esatto_session_save(session, "/no such folder/trace") == ENOENT);
   CHECK(esatto_session_finish(session, argv[1]) == 0);
   CHECK(!esatto_is_enabled(&net));
-  session = esatto_session_start(ESATTO_IN_PROCESS, &(struct esatto_config){0});
+  session = esatto_session_start(ESATTO_IN_PROCESS, NULL);
   CHECK(esatto_is_enabled(&net) && esatto_is_enabled(&off) && !esatto_is_enabled(&debug));
   PerfettoTracingSessionDestroy(session);
   data_sources(argv[2]);
