@@ -50,13 +50,21 @@ fn complete_if_it_ends_in_order() {
 
 #[test]
 fn without_an_end_if_it_is_killed() {
-    let harness = Harness::new();
-    let mut recording = end_the_service(&harness, "", Signal::KILL);
-    let log = recording.program.log();
-    assert_eq!(status(&mut recording.program), Some(1), "{log}");
-    let line = "esatto: lost the connection to the tracing service: it has ended; the end of the trace is missing\n";
-    assert!(log.ends_with(line) && log.contains("Wrote "), "{log}");
-    assert!(summary(&harness).expect("a trace").lacks_end());
+    // `touch` and `mktemp` make the file before the recording.
+    for is_made_before in [false, true] {
+        let harness = Harness::new();
+        if is_made_before {
+            harness.write("trace", "");
+        }
+        let mut recording = end_the_service(&harness, "", Signal::KILL);
+        let log = recording.program.log();
+        assert_eq!(status(&mut recording.program), Some(1), "{log}");
+        let line =
+            "esatto: lost the connection to the tracing service: it has ended; the end of the trace is missing\n";
+        assert!(log.ends_with(line) && log.contains("Wrote "), "{log}");
+        assert!(summary(&harness).expect("a trace").lacks_end());
+        assert!(events(&harness) > 100, "{log}");
+    }
 }
 
 #[test]

@@ -107,3 +107,26 @@ fn a_file_with_another_name_now() {
     let hint = format!("the trace is in {}", harness.path("new").display());
     assert!(record.log().contains(&hint), "{}", record.log());
 }
+
+#[test]
+fn an_empty_file_that_the_service_writes_keeps_its_bytes() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _program = program(&harness);
+    for is_renamed in [false, true] {
+        let (path, new) = (harness.write("old", ""), harness.path("new"));
+        let config = "write_into_file: true file_write_period_ms: 100";
+        let mut record = record(&harness, config, &["-o", "old"]);
+        let bytes = wait_until("the file grows", || {
+            let bytes = fs::metadata(&path).expect("a file").len();
+            (bytes > 5000).then_some(bytes)
+        });
+        let path =
+            if is_renamed { fs::rename(&path, &new).map(|()| new) } else { Ok(path) }.expect("a folder to write to");
+        record.signal(Signal::INT);
+        assert_eq!(record.wait().code(), Some(i32::from(is_renamed)), "{}", record.log());
+        assert!(fs::metadata(&path).expect("a file").len() >= bytes, "{}", record.log());
+        let hint = format!("the trace is in {}", path.display());
+        assert_eq!(record.log().contains(&hint), is_renamed, "{}", record.log());
+    }
+}

@@ -175,6 +175,9 @@ impl Output {
             })?;
             self.file = file;
             self.kind = Kind::Beside { temporary, target };
+        } else if self.kind == Kind::Existing {
+            // It has nothing to be emptied of. From now on, its bytes are those of the service.
+            self.kind = Kind::Emptied;
         }
         Ok(self.file.as_fd())
     }
@@ -508,6 +511,21 @@ mod tests {
         assert_eq!(std::fs::read(&new).unwrap(), [0x0a, 0]);
         output.finish().unwrap();
         assert_eq!(output.final_bytes(true), Some(2));
+    }
+
+    #[test]
+    fn an_empty_file_keeps_what_the_service_writes() {
+        let (dir, path) = folder_with(b"");
+        let mut output = Output::create(&path).unwrap();
+        output.lend().unwrap();
+        output.started().unwrap();
+        (&output.file).write_all(&[0x0a, 0]).unwrap();
+        let moved = dir.path().join("moved");
+        std::fs::rename(&path, &moved).unwrap();
+        let failure = output.finish().unwrap_err().to_string();
+        assert!(failure.contains("the trace is in ") && failure.contains("moved"), "{failure}");
+        drop(output);
+        assert_eq!(std::fs::read(&moved).unwrap(), [0x0a, 0]);
     }
 
     #[test]
