@@ -75,7 +75,7 @@ impl WriteQueue {
     }
 
     /// Returns the number of descriptors that wait to be sent.
-    #[cfg(feature = "rpc")]
+    #[cfg(any(feature = "channel", feature = "server"))]
     pub(crate) fn queued_fds(&self) -> usize {
         self.pieces.iter().filter(|piece| piece.fd.is_some()).count()
     }
