@@ -1,6 +1,7 @@
 //! A few seeds in every test run, in any profile. `cargo xtask test` runs more seeds and the
 //! planted bugs.
 
+use esatto_sim::rpc::RpcTally;
 use esatto_sim::runner::{WorldKind, try_seed};
 
 #[global_allocator]
@@ -45,7 +46,7 @@ fn a_few_seeds_of_the_rpc_library_find_no_bug() {
 
 #[test]
 fn a_seed_of_the_rpc_library_always_does_the_same() {
-    let run = || try_seed(WorldKind::Rpc, 2, "", false).map(|tally| tally.rpc);
-    let (first, second) = (run(), run());
-    assert_eq!(first, second);
+    // The library keeps some memory for the next message of the thread.
+    let run = || try_seed(WorldKind::Rpc, 2, "", false).map(|tally| RpcTally { peak_bytes: 0, ..tally.rpc });
+    assert_eq!(run(), run());
 }
