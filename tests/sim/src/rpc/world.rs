@@ -367,7 +367,11 @@ impl World {
                 }
             }
             Action::Timer => {
-                let waker = with(|shared| shared.timers.pop_first()).map(|(_, waker)| waker);
+                // The future that waited may have gone on already, and has nothing to do then.
+                let waker = with(|shared| {
+                    shared.progress += 1;
+                    shared.timers.pop_first().map(|(_, waker)| waker)
+                });
                 inside(|| waker.into_iter().for_each(Waker::wake));
             }
         }
