@@ -199,7 +199,7 @@ fn a_file_that_the_service_could_not_create_is_not_claimed() {
     let _service = harness.service(Implementation::Ours);
     let old = harness.write("old.trace", vec![b'x'; 5000]);
     std::os::unix::fs::symlink("missing", harness.path("link")).expect("a link");
-    let names = [harness.path("no/folder/trace"), "/dev/null".into(), old, harness.path("link")];
+    let names = [harness.path("no/folder/trace"), "/dev/null".into(), old, harness.path("link"), "no/trace".into()];
     for name in names {
         let name = name.display();
         harness.write("my.cfg", format!("{INTO_FILE} output_path: \"{name}\""));
@@ -210,6 +210,20 @@ fn a_file_that_the_service_could_not_create_is_not_claimed() {
         assert_eq!(output.status.code(), Some(1), "{said}");
     }
     assert!(!harness.path("missing").exists());
+}
+
+#[test]
+fn a_relative_output_path_is_in_the_folder_of_the_service() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let other = harness.path("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let config = harness.write("my.cfg", format!("{INTO_FILE} output_path: \"trace\""));
+    let mut command = harness.command(esatto_bin());
+    let output = command.args(["record", "-c"]).arg(config).current_dir(&other).output().expect("record");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("The service wrote the trace into trace, in the folder of the service.\n"), "{said}");
+    assert!(output.status.success() && harness.path("trace").exists() && !other.join("trace").exists(), "{said}");
 }
 
 #[test]

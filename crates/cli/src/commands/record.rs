@@ -403,6 +403,7 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
             say!("Wrote {bytes} bytes into {name} ({}). Open it in https://ui.perfetto.dev", Size(bytes));
         }
         Some(bytes) => say!("Wrote {bytes} bytes into {name}."),
+        None if path.is_relative() => say!("The service wrote the trace into {name}, in the folder of the service."),
         None => say!("The service wrote the trace into {name}."),
     }
 }

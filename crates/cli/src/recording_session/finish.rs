@@ -124,7 +124,7 @@ impl RecordingSession {
         let is_undisturbed = !matches!(self.ended, Some(Some(_))) && completed_by_service.is_none() && !lacks_trigger;
         let is_cut = if is_limited && is_undisturbed { end.map(End::is_cut) } else { Some(false) };
         let error = self.ended.flatten();
-        let is_refused = error.is_some() && self.service_file.is_some_and(|file| file.is_missing());
+        let is_refused = error.as_ref().zip(self.service_file).is_some_and(|(error, file)| file.is_refused(error));
         Ok(Recorded {
             // If the service has asked for the last events, only the trace tells.
             flushed: flushed && self.content.silent.at_flush.is_empty(),

@@ -45,8 +45,15 @@ impl ServiceFile {
         File::open(&self.path)
     }
 
+    /// Returns whether the service has ended the session with `error` because it could not create
+    /// the file.
+    pub(super) fn is_refused(&self, error: &str) -> bool {
+        // For a path that only the service can look up, the text tells.
+        error.starts_with("output_path ") || self.is_missing()
+    }
+
     /// Returns whether this program can see that the service has not created the file.
-    pub(super) fn is_missing(&self) -> bool {
+    fn is_missing(&self) -> bool {
         let is_free = || matches!(self.path.try_exists(), Ok(false));
         self.path.is_absolute() && (self.was_taken || is_free())
     }
