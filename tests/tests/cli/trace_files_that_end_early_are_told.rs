@@ -4,6 +4,8 @@
 use esatto_tests::workload::{CONFIG, Workload};
 use esatto_tests::{Harness, Implementation, Program, Signal, Skip, esatto_bin, wait_until};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 
 /// A program that emits events for longer than any recording here.
 fn program(harness: &Harness) -> Program {
@@ -98,14 +100,29 @@ fn a_file_with_another_name_now() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
     let _program = program(&harness);
-    let mut command = harness.command(esatto_bin());
-    let mut record = harness.start("record", command.args(["record", "-o", "old"]));
-    wait_until("the file grows", || fs::metadata(harness.path("old")).ok().filter(|meta| meta.len() > 5000));
-    fs::rename(harness.path("old"), harness.path("new")).expect("a folder to write to");
-    record.signal(Signal::INT);
-    assert_eq!(record.wait().code(), Some(1));
-    let hint = format!("the trace is in {}", harness.path("new").display());
-    assert!(record.log().contains(&hint), "{}", record.log());
+    let folder = harness.path("folder");
+    fs::create_dir(&folder).expect("a folder");
+    let (old, new, far) = (harness.path("old"), harness.path("new"), folder.join("far"));
+    let renamed = |mut record: Program, to: &PathBuf| {
+        let meta = wait_until("the file grows", || fs::metadata(&old).ok().filter(|meta| meta.len() > 5000));
+        fs::rename(&old, to).expect("a folder to write to");
+        record.signal(Signal::INT);
+        assert_eq!(record.wait().code(), Some(1));
+        (record.log(), format!("find -inum {}", meta.ino()))
+    };
+    let is_in = |path: &PathBuf| format!("; the trace is in {}\n", path.display());
+    for to in [&new, &far] {
+        let mut command = harness.command(esatto_bin());
+        let (log, _) = renamed(harness.start("record", command.args(["record", "-o", "old"])), to);
+        assert!(log.ends_with(&is_in(to)), "{log}");
+    }
+    // Here the kernel does not know the new name.
+    let lent = || record(&harness, "write_into_file: true file_write_period_ms: 100", &["-o", "old"]);
+    let (log, _) = renamed(lent(), &new);
+    assert!(log.ends_with(&is_in(&new)), "{log}");
+    let (log, search) = renamed(lent(), &far);
+    assert!(log.contains(&is_in(&far)) || log.contains(&search), "{log}");
+    assert!(!log.contains("(deleted)"), "{log}");
 }
 
 #[test]

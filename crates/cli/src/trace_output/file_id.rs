@@ -2,10 +2,14 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 
+use super::target::folder_of;
 use crate::failure::Failure;
+
+/// Names in a folder that are looked at to find a file that was renamed.
+const MAX_NAMES: usize = 100_000;
 
 /// Number of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,32 @@ impl FileId {
             // After other errors nothing is known.
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         }
+    }
+
+    /// Returns whether `path` itself is the file, not a link that leads to it.
+    fn is_at(self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|meta| Self::of(&meta) == self)
+    }
+
+    /// Says where the file is, whose name is no longer `old`. `proc_path` is the link of the kernel
+    /// to the open file.
+    pub(super) fn place(self, proc_path: &str, old: &Path) -> String {
+        // The link of a file that was made without a name leads nowhere.
+        let linked = std::fs::read_link(proc_path).ok().filter(|path| self.is_at(path));
+        match linked.or_else(|| self.find_in(folder_of(old))) {
+            Some(path) => format!("the trace is in {}", path.display()),
+            None => {
+                let inode = self.inode;
+                format!("the trace has another name now: search for it, for instance with `find -inum {inode}`")
+            }
+        }
+    }
+
+    /// Looks for a name of the file among the first names of a folder.
+    fn find_in(self, folder: &Path) -> Option<PathBuf> {
+        let folder = folder.canonicalize().ok()?;
+        let entries = std::fs::read_dir(folder).ok()?.take(MAX_NAMES).flatten();
+        entries.filter(|entry| entry.ino() == self.inode).map(|entry| entry.path()).find(|path| self.is_at(path))
     }
 }
 

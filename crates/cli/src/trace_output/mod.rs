@@ -214,12 +214,8 @@ impl Output {
         let own = self.file.metadata().ok().filter(|_| matches!(self.kind, Kind::Created | Kind::Emptied));
         let Some(own) = own.filter(|own| FileId::of(own).has_lost_name(&self.name)) else { return Ok(()) };
         let failure = lost_file(&self.name);
-        // It may have another name.
-        let moved = std::fs::read_link(self.proc_path()).ok().filter(|_| own.nlink() > 0);
-        Err(match moved {
-            Some(to) => failure.hint(format!("the trace is in {}", to.display())),
-            None => failure,
-        })
+        let has_name = own.nlink() > 0;
+        Err(if has_name { failure.hint(FileId::of(&own).place(&self.proc_path(), &self.name)) } else { failure })
     }
 
     /// Ends the recording without a trace: there was nothing to write. An existing file keeps its
