@@ -457,15 +457,13 @@ impl Endpoint {
 
 /// Divides a request into those of so many chunks. The last one has the rest of the request.
 ///
-/// The patches come first. With direct patching they are for chunks that were sent before, and
-/// until they arrive, the service can read nothing of what follows those chunks.
+/// The patches come last, because they may be for chunks of the same request.
 fn parts(mut request: CommitRequest, chunks: usize) -> impl Iterator<Item = CommitRequest> {
     if request.moves.len() <= chunks {
         return vec![request].into_iter();
     }
-    let first = CommitRequest { patches: mem::take(&mut request.patches), ..Default::default() };
     let mut moves = mem::take(&mut request.moves).into_iter();
-    let mut parts = vec![first];
+    let mut parts = Vec::new();
     while moves.len() > chunks {
         parts.push(CommitRequest { moves: moves.by_ref().take(chunks).collect(), ..Default::default() });
     }
