@@ -40,7 +40,9 @@ fn in_words(gaps: u64, overwritten: u64) -> Option<String> {
     };
     let gaps = of(gaps, "gap").map(|gaps| format!("{gaps}, where the file did not take the data for too long"));
     let chunks = of(overwritten, "chunk").map(|chunks| {
-        format!("{chunks} of events overwritten: an event is larger than the buffer (ESATTO_TRACE_BUFFER_KB)")
+        format!(
+            "{chunks} of events overwritten: unfinished events did not fit into the buffer (ESATTO_TRACE_BUFFER_KB)"
+        )
     });
     let losses: Vec<String> = [gaps, chunks].into_iter().flatten().collect();
     (!losses.is_empty()).then(|| format!("lacks events: {}; see docs/concepts/losses.md", losses.join("; ")))

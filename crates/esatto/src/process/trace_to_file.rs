@@ -54,7 +54,7 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 /// | --- | --- |
 /// | `ESATTO_TRACE` | another file, or none: `off`, `0` or empty. `%p` becomes the process id |
 /// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, or, with `-` in front, to leave out: `net,db.*,-db.rows`. Default: all but those tagged `slow` or `debug`. `tag:slow` also records those with this tag; tags may end in `*` |
-/// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; default 65536 |
+/// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; default 65536, at least 1024 |
 ///
 /// [`trace_from_env`] and [`Builder::file_from_env`] trace only if
 /// `ESATTO_TRACE` is set.

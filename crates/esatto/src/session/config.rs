@@ -102,6 +102,8 @@ impl SessionConfig {
     }
 
     /// Sets the size of the buffer.
+    ///
+    /// In a session inside the program that stalls and writes a file, it is at least 1024.
     pub fn buffer_size_kb(mut self, size_kb: u32) -> Self {
         if let Some(buffer) = self.config.buffers.first_mut() {
             buffer.size_kb = Some(size_kb);

@@ -59,7 +59,9 @@ fn slices(bytes: &[u8]) -> usize {
 #[test]
 fn a_program_that_is_faster_than_its_file_waits_for_it() {
     // Large texts, of which many chunks make one packet, and small ones.
-    for (name, buffer_kb, count, bytes) in [("large", "4096", 200, 100_000), ("small", "1024", 20_000, 30)] {
+    for (name, buffer_kb, count, bytes) in
+        [("large", "4096", 200, 100_000), ("small", "1024", 20_000, 30), ("tiny", "64", 20_000, 30)]
+    {
         let folder = Folder::new(name);
         let (count_text, bytes) = (format!("{count}"), format!("{bytes}"));
         let env = [("ESATTO_TRACE_BUFFER_KB", buffer_kb), ("TEST_SLICES", &count_text), ("TEST_BYTES", &bytes)];
@@ -103,8 +105,8 @@ fn events_after_a_loss_are_readable() {
 fn a_loss_is_reported_at_the_end() {
     let folder = Folder::new("reported-loss");
     // One event does not fit.
-    let env = [("ESATTO_TRACE_BUFFER_KB", "64"), ("TEST_SLICES", "3"), ("TEST_BYTES", "300000")];
+    let env = [("ESATTO_TRACE_BUFFER_KB", "64"), ("TEST_SLICES", "3"), ("TEST_BYTES", "3000000")];
     let said = folder.run("floods", &env);
     assert!(said.starts_with("esatto: t lacks events: "), "{said}");
-    assert!(said.contains("an event is larger than the buffer"), "{said}");
+    assert!(said.contains("did not fit into the buffer"), "{said}");
 }

@@ -14,7 +14,7 @@ use esatto_map::LargeMap;
 const KEPT_ENTRIES: usize = 16;
 
 /// Tells whether chunk id `a` comes before `b`, modulo 2^32.
-pub(super) fn is_before(a: u32, b: u32) -> bool {
+pub(crate) fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
 

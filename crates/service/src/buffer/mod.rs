@@ -49,6 +49,7 @@ mod model_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use chunk_list::is_before;
 pub use histogram::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
 pub use read::{FRAGMENT_COST, MAX_PACKET_COST, Next};
 pub use sequences::{BYTES_PER_FREE_SEQUENCE, FREE_SEQUENCES, MAX_EMPTY_SEQUENCES, MIN_CROWDED_RECORD};
@@ -252,6 +253,8 @@ pub struct CentralBuffer {
     unread: usize,
     /// See [`keep_unread`](Self::keep_unread).
     keeps_unread: bool,
+    /// Packets that were returned with a loss before them.
+    losses_told: u64,
     sequences: Sequences,
     stats: Stats,
     /// Position of the read pass.
@@ -294,6 +297,7 @@ impl CentralBuffer {
             read_only: false,
             unread: 0,
             keeps_unread: false,
+            losses_told: 0,
             sequences: Sequences::new(capacity),
             stats: Stats::default(),
             pass: read::Pass::Over,
@@ -375,6 +379,11 @@ impl CentralBuffer {
     /// Returns whether new records [step over](Self::keep_unread) others.
     pub(crate) fn keeps_unread(&self) -> bool {
         self.keeps_unread
+    }
+
+    /// Returns how many packets were read that follow a loss.
+    pub(crate) fn losses_told(&self) -> u64 {
+        self.losses_told
     }
 
     /// Returns the bytes that a chunk takes in a buffer.

@@ -297,7 +297,9 @@ impl CentralBuffer {
         if self.ranges.is_empty() {
             return Step::Consumed;
         }
-        Step::Packet(core::mem::take(&mut self.sequences.get_mut(slot).loss))
+        let lost = core::mem::take(&mut self.sequences.get_mut(slot).loss);
+        self.losses_told += u64::from(lost != 0);
+        Step::Packet(lost)
     }
 
     fn begin_ranges(&mut self, offset: u32, fragment: Fragment) {

@@ -61,19 +61,19 @@ impl Buffers {
         ids.iter().filter_map(|&id| self.get(id)).map(CentralBuffer::work).sum()
     }
 
-    /// Allocates all buffers of a config, or none.
+    /// Allocates all buffers of a config, or none, each with at least this size.
     ///
     /// # Errors
     ///
     /// A text for the consumer, if there is no memory for one of them.
-    pub(crate) fn allocate(&mut self, config: &TraceConfig) -> Result<Vec<BufferId>, String> {
+    pub(crate) fn allocate(&mut self, config: &TraceConfig, min_kb: u32) -> Result<Vec<BufferId>, String> {
         let mut ids = Vec::with_capacity(config.buffers.len());
         for buffer in &config.buffers {
             let policy = match buffer.fill_policy {
                 Some(ConfigFillPolicy::DISCARD) => FillPolicy::Discard,
                 _ => FillPolicy::Ring,
             };
-            let size_kb = buffer.size_kb.unwrap_or(0);
+            let size_kb = buffer.size_kb.unwrap_or(0).max(min_kb);
             let allocated = CentralBuffer::new(size_kb, policy).ok();
             let Some(id) = allocated.and_then(|buffer| self.insert(buffer)) else {
                 for id in ids {

@@ -1,13 +1,14 @@
 //! Copying of chunks that a producer has written but not committed
 //! (`docs/spec/shared-memory.md §16, §18`).
 
-use esatto_map::Map;
+use esatto_map::{LargeMap, Map};
 
 use super::{Memory, Producer};
 use crate::buffer::table::Buffers;
-use crate::buffer::{CentralBuffer, Chunk};
+use crate::buffer::{CentralBuffer, Chunk, is_before};
 use crate::context::Context;
 use crate::ids::{BufferId, writer_from_wire};
+use crate::shared_buffer::ChunkHeader;
 
 impl Producer {
     /// Copies the uncommitted chunks that are for the wanted buffers.
@@ -27,11 +28,20 @@ impl Producer {
             target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target))
         };
         let mut uncommitted: Map<BufferId, usize> = Map::new();
+        // Threads go on. While this looks at one page after the other, a thread may fill pages that
+        // it has passed, and then one that it has not. So the first look only finds the newest
+        // chunk of each writer. All earlier ones are there at the second look.
+        let mut newest: LargeMap<u16, u32> = LargeMap::new();
         if allowed_buffers.iter().any(|id| by_id.get(id).is_some_and(|buffer| buffer.keeps_unread())) {
             cx.charge(pages);
             memory.scrape(scratch, &mut |chunk| {
                 cx.charge_bytes(chunk.payload.len());
-                if let Some(target) = target_of(chunk.header.writer_id) {
+                let ChunkHeader { writer_id, chunk_id, .. } = chunk.header;
+                if let Some(target) = target_of(writer_id) {
+                    let last = newest.get_or_insert_with(writer_id, || chunk_id);
+                    if is_before(*last, chunk_id) {
+                        *last = chunk_id;
+                    }
                     *uncommitted.get_or_default(target) += CentralBuffer::record_bytes(chunk.payload.len());
                 }
             });
@@ -47,6 +57,10 @@ impl Producer {
                 return;
             };
             if let Some(buffer) = by_id.get_mut(&target) {
+                let is_known = |last: &u32| !is_before(*last, chunk.header.chunk_id);
+                if buffer.keeps_unread() && !newest.get(&chunk.header.writer_id).is_some_and(is_known) {
+                    return;
+                }
                 let (header, complete, payload) = (chunk.header, chunk.complete, chunk.payload);
                 let before = buffer.work();
                 buffer.copy(&Chunk { producer: id, identity, header, complete, payload });

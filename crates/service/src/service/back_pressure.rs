@@ -24,6 +24,10 @@ const WRITE_PARTS: usize = 4;
 /// Commits wait when this part of a buffer is unread.
 const FULL_PARTS: usize = 2;
 
+/// Smallest buffer of such a session. Smaller ones are enlarged: a quarter of the buffer has to hold
+/// a whole commit, and the chunks that cannot be read yet of many threads.
+pub(super) const MIN_KEPT_KB: u32 = 1024;
+
 /// Returns whether a data source of the config stalls rather than losing data.
 pub(super) fn is_wanted(config: &TraceConfig) -> bool {
     let policies = config.data_sources.iter().filter_map(|source| source.config.as_ref()?.buffer_exhausted_policy);
@@ -54,7 +58,7 @@ impl Service {
 
     fn waits_for_file(&self, session: &Session) -> bool {
         let Some(file) = session.file.open().filter(|file| file.gets_all) else { return false };
-        file.pass().is_some() && self.is_filled(session, FULL_PARTS)
+        file.state != FileState::Idle && self.is_filled(session, FULL_PARTS)
     }
 
     /// Returns whether one of so many parts of a buffer, or more, is unread.
@@ -64,16 +68,16 @@ impl Service {
     }
 
     /// After a loss, lets producers write again what later events need: without the names that were
-    /// overwritten, a reader drops all events to the end of the file.
+    /// lost, a reader drops all events to the end of the file.
     pub(super) fn renew_state_after_loss(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         if !self.keeps_unwritten {
             return;
         }
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         let buffers = session.buffers.iter().filter_map(|&id| self.buffers.get(id));
-        let overwritten = buffers.map(|buffer| buffer.stats().chunks_overwritten).sum();
+        let losses = buffers.map(|buffer| buffer.stats().chunks_overwritten + buffer.losses_told()).sum();
         let Some(file) = session.file.open_mut() else { return };
-        if core::mem::replace(&mut file.overwritten, overwritten) < overwritten {
+        if core::mem::replace(&mut file.losses, losses) < losses {
             self.clear_incremental_state(session_id, cx);
         }
     }

@@ -91,14 +91,15 @@ impl Service {
         let writes_file = config.write_into_file.unwrap_or(false);
         let opening =
             PendingResources { is_adopted: writes_file && path.is_none(), path, ..PendingResources::default() };
+        let gets_all = writes_file && self.keeps_unwritten && back_pressure::is_wanted(config);
+        let min_kb = if gets_all { back_pressure::MIN_KEPT_KB } else { 0 };
         self.sessions.check_memory(
             uid,
             config.exclusive_prio.unwrap_or(0),
-            bytes_of_buffers(config),
+            bytes_of_buffers(config, min_kb),
             self.buffers.max_bytes,
         )?;
-        let buffers = self.buffers.allocate(config)?;
-        let gets_all = writes_file && self.keeps_unwritten && back_pressure::is_wanted(config);
+        let buffers = self.buffers.allocate(config, min_kb)?;
         for &id in buffers.iter().filter(|_| gets_all) {
             if let Some(buffer) = self.buffers.get_mut(id) {
                 buffer.keep_unread();
@@ -120,7 +121,7 @@ impl Service {
             id,
             consumer: request.call.client,
             consumer_uid: uid,
-            buffer_bytes: bytes_of_buffers(config),
+            buffer_bytes: bytes_of_buffers(config, min_kb),
             config: request.config,
             config_bytes: request.config_bytes,
             uuid: if given == (0, 0) { self.random.uuid() } else { given },
@@ -195,8 +196,8 @@ impl Service {
 }
 
 /// Sums up the bytes of the buffers of a config, which take memory as they fill.
-fn bytes_of_buffers(config: &TraceConfig) -> u64 {
-    config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0)) * 1024).sum()
+fn bytes_of_buffers(config: &TraceConfig, min_kb: u32) -> u64 {
+    config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0).max(min_kb)) * 1024).sum()
 }
 
 /// Returns the path of the file that the owner has to create, if there is one.

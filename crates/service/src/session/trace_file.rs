@@ -83,8 +83,8 @@ pub(crate) struct OutputFile {
     pub(crate) writes: usize,
     /// The file gets all data: commits wait while the buffers are full (`back_pressure.rs`).
     pub(crate) gets_all: bool,
-    /// Chunks of the session that were overwritten before the last pass ended.
-    pub(crate) overwritten: u64,
+    /// Losses of the session before the last pass ended.
+    pub(crate) losses: u64,
     pub(crate) end: FileEnd,
 }
 
@@ -116,7 +116,7 @@ impl OutputFile {
             bytes_written,
             writes: 0,
             gets_all: false,
-            overwritten: 0,
+            losses: 0,
             end: FileEnd::Complete,
         }
     }

@@ -58,10 +58,10 @@ fn commits_wait_for_a_file_that_gets_everything() {
     let mut ids = 0..;
     let mut commit = |world: &mut World| {
         let id = ids.next().expect("endless");
-        world.commit(&mut producer, 1, 1, id, &[&packet(&format!("{id:01000}"))]);
+        world.commit(&mut producer, 1, 1, id, &[&packet(&format!("{id:03000}"))]);
     };
     let mut waits = 0;
-    for _ in 0..100 {
+    for _ in 0..2000 {
         if world.service.must_wait() {
             waits += 1;
             world.finish_slow_work();
@@ -75,7 +75,48 @@ fn commits_wait_for_a_file_that_gets_everything() {
     world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     world.finish_slow_work();
     let numbers: Vec<usize> = texts(&world).iter().map(|text| text.parse().expect("a number")).collect();
-    assert!(numbers.iter().copied().eq(0..100), "{numbers:?}");
+    assert!(numbers.iter().copied().eq(0..2000), "{numbers:?}");
+}
+
+#[test]
+fn a_scrape_leaves_out_what_threads_write_meanwhile() {
+    let mut world = World::new();
+    world.service.keep_unwritten();
+    let producer = world.scraped_producer("p");
+    world.register(&producer, "ds");
+    world.register_writer(&producer, 1, 1);
+    let consumer = world.consumer();
+    let mut config = TraceConfig { buffers: vec![buffer(8)], ..streaming(&["ds"]) };
+    let source = config.data_sources[0].config.as_mut().expect("a source");
+    source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
+    world.enable_with(consumer, &config, true);
+    let memory = world.memories[&producer.client].clone();
+    let chunk = |id: u32| {
+        let header = ChunkHeader { writer_id: 1, chunk_id: id, count: 1, flags: 0 };
+        (id, header, chunk_payload(&[&packet(&format!("{id}"))]))
+    };
+    let (page, header, payload) = chunk(0);
+    memory.put(page, header, true, &payload);
+    // At each look a thread fills a page behind it, and then one before it.
+    for id in [1, 3, 5, 7] {
+        memory.write_during_scrape(chunk(id), chunk(id + 1));
+    }
+    world.consumer_call(consumer, method::Flush::METHOD, &[]);
+    world.advance_ms(10_000);
+    let pages: Vec<u32> = (0..memory.chunks() as u32).collect();
+    assert!(pages.len() >= 5, "{pages:?}");
+    let moves = pages.iter().map(|&page| ChunksToMove {
+        page: Some(page),
+        chunk: Some(0),
+        target_buffer: Some(1),
+        ..Default::default()
+    });
+    let request = CommitDataRequest { chunks_to_move: moves.collect(), ..Default::default() };
+    world.commit_request(&producer, &request);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
+    world.advance_ms(10_000);
+    let expected: Vec<String> = pages.iter().map(u32::to_string).collect();
+    assert_eq!(texts(&world), expected);
 }
 
 #[test]
