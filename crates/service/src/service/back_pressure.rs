@@ -24,8 +24,8 @@ const WRITE_PARTS: usize = 4;
 /// Commits wait when this part of a buffer is unread.
 const FULL_PARTS: usize = 2;
 
-/// Smallest buffer of such a session. Smaller ones are enlarged: a quarter of the buffer has to hold
-/// a whole commit, and the chunks that cannot be read yet of many threads.
+/// Smallest buffer of such a session. Smaller ones are enlarged: a quarter of the buffer has to
+/// hold a whole commit, and the chunks that cannot be read yet of many threads.
 pub(super) const MIN_KEPT_KB: u32 = 1024;
 
 /// Returns whether a data source of the config stalls rather than losing data.
