@@ -49,10 +49,10 @@ impl Link {
             return Err(CallError::Full);
         }
         sending.outbox.send(&self.socket, message, handles)?;
-        if !sending.outbox.is_empty()
-            && let Some(waker) = sending.waker.take()
-        {
-            waker.wake();
+        if !sending.outbox.is_empty() {
+            if let Some(waker) = sending.waker.take() {
+                waker.wake();
+            }
         }
         Ok(())
     }

@@ -211,9 +211,8 @@ impl Inbox {
     /// Reads the next message.
     pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<Received> {
         loop {
-            if socket.is_stream
-                && let Some(message) = self.next_of_stream()?
-            {
+            let complete = if socket.is_stream { self.next_of_stream()? } else { None };
+            if let Some(message) = complete {
                 return Ok(Received::Message(message));
             }
             let mut buffer = [0; MAX_MESSAGE_BYTES];

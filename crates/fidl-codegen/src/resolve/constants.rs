@@ -108,12 +108,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn named(&mut self, path: &Path, wanted: &Wanted, file: &'a File) -> Result<Value> {
-        if let [word] = path.parts.as_slice()
-            && word == "MAX"
-            && let Wanted::Primitive(primitive) = wanted
-            && self.scope.find(file, path).is_none()
-        {
-            return Ok(Value::Int(primitive.range().map_or_else(|| i128::from(u32::MAX), |(_, max)| max)));
+        let is_max = path.parts == ["MAX"] && self.scope.find(file, path).is_none();
+        if let (true, Wanted::Primitive(primitive)) = (is_max, wanted) {
+            if let Some((_, max)) = primitive.range() {
+                return Ok(Value::Int(max));
+            }
         }
         let Some(Found { item, rest }) = self.scope.find(file, path) else {
             return Err(self.scope.unknown(file, path, "constant"));

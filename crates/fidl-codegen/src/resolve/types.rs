@@ -202,12 +202,13 @@ impl<'a> Resolver<'a> {
             _ => None,
         });
         let object = path.parts.last().map_or("", String::as_str);
-        if let Some(Found { item, .. }) = known
-            && let DeclarationKind::Type(TypeUse { head: TypeHead::Layout(layout), .. }) = &item.declaration.kind
+        let enumeration = known.map(|found| found.item.declaration);
+        if let Some(DeclarationKind::Type(TypeUse { head: TypeHead::Layout(layout), .. })) =
+            enumeration.map(|enumeration| &enumeration.kind)
         {
             let mut members = layout.members.iter().filter_map(|member| member.name.as_ref());
             if !members.any(|member| member.text == object) {
-                let enumeration = &item.declaration.name.text;
+                let enumeration = enumeration.map_or("", |enumeration| enumeration.name.text.as_str());
                 return Err(path.span.error(format!("`{object}` is no member of `{enumeration}`")));
             }
         }

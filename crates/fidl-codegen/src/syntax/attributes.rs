@@ -86,9 +86,8 @@ fn doc(text: String, span: crate::source::Span) -> Attribute {
 }
 
 fn append(doc: &mut Attribute, line: &str) {
-    if let Some((_, Constant { parts, .. })) = doc.arguments.first_mut()
-        && let Some(ConstantPart::Text(text)) = parts.first_mut()
-    {
+    let parts = doc.arguments.first_mut().map(|(_, value)| &mut value.parts);
+    if let Some(ConstantPart::Text(text)) = parts.and_then(|parts| parts.first_mut()) {
         text.push_str(line);
     }
 }

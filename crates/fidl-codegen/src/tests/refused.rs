@@ -44,6 +44,7 @@ fn unknown_names_get_advice() {
 fn constants_must_fit() {
     check("const A uint8 = 256;", "t.fidl:2:17: `256` is no uint8: it holds 0 to 255");
     check("const A string:2 = \"abc\";", "t.fidl:2:20: the string has 3 bytes, more than its type allows");
+    check("const A bool = MAX;", "t.fidl:2:16: unknown constant `MAX`");
     check("const A bool = 1;", "t.fidl:2:16: expected `true` or `false`");
     check("const A uint8 = B; const B uint8 = A;", "t.fidl:2:7: the value of `test/A` depends on itself");
     check("const A uint8 = B; const B uint32 = 300;", "t.fidl:2:17: `B` is not a value of uint8");
