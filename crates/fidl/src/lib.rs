@@ -55,7 +55,7 @@ pub use crate::handle::{ClientEnd, Handle, ServerEnd, endpoints};
 pub use crate::header::{Header, Strictness};
 pub use crate::link::MAX_WAITING_BYTES;
 pub use crate::protocol::{Method, MethodInfo, MethodKind, Openness, Protocol};
-pub use crate::server::{EventSender, Responder, Server};
+pub use crate::server::{EventSender, Progress, Responder, Server};
 pub use crate::wire::{
     Array, Boxed, Decoder, Encoder, Optional, Str, Vector, Wire, decode, encode, encode_with_handles,
 };

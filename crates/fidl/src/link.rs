@@ -9,9 +9,10 @@ use esatto_ipc::{Interest, Readiness};
 
 use crate::call_error::CallError;
 use crate::header::Header;
-use crate::socket::{MAX_MESSAGE_BYTES, MAX_MESSAGE_HANDLES, Outbox, Socket};
+use crate::socket::{MAX_MESSAGE_BYTES, MAX_MESSAGE_HANDLES, Outbox, Socket, cost};
 
-/// Bytes of messages that may wait for a peer that does not read.
+/// Bytes of messages that may wait: for a peer that does not read, and events for the program. A
+/// handle counts as 16 KiB.
 pub const MAX_WAITING_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -45,7 +46,8 @@ impl Link {
         if sending.is_closed {
             return Err(CallError::Closed);
         }
-        if sending.outbox.len() + message.len() > MAX_WAITING_BYTES {
+        let is_full = sending.outbox.cost() + cost(message.len(), handles.len()) > MAX_WAITING_BYTES;
+        if is_full && !sending.outbox.is_empty() {
             return Err(CallError::Full);
         }
         sending.outbox.send(&self.socket, message, handles)?;

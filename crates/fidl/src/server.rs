@@ -109,13 +109,16 @@ impl<D: Dispatch> Server<D> {
     /// The reason, unless the client closed the connection.
     pub fn run(&mut self) -> Result<(), CallError> {
         loop {
-            if self.turn()? == Turn::End {
-                return Ok(());
-            }
-            if self.shared.link.flush()? {
-                self.shared.link.socket.wait(false, None)?;
-            } else {
-                self.shared.link.socket.wait(true, None)?;
+            let progress = self.turn()?;
+            // While responses wait, no more calls are taken.
+            let write = !self.shared.link.flush()?;
+            match progress {
+                Progress::Ended => return Ok(()),
+                // They may be in memory, where the socket does not tell of them.
+                Progress::More if !write => {}
+                Progress::More | Progress::Idle => {
+                    self.shared.link.socket.wait(Interest { read: !write, write }, None)?;
+                }
             }
         }
     }
@@ -132,13 +135,13 @@ impl<D: Dispatch> Server<D> {
     fn poll(&mut self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<Result<(), CallError>> {
         loop {
             match self.turn()? {
-                Turn::End => return Poll::Ready(Ok(())),
-                Turn::More => {
+                Progress::Ended => return Poll::Ready(Ok(())),
+                Progress::More => {
                     cx.waker().wake_by_ref();
                     self.shared.link.poll_flush(cx, io)?;
                     return Poll::Pending;
                 }
-                Turn::Done => {}
+                Progress::Idle => {}
             }
             self.shared.link.poll_flush(cx, io)?;
             match io.poll_readable(cx) {
@@ -148,16 +151,16 @@ impl<D: Dispatch> Server<D> {
         }
     }
 
-    /// Handles the messages that are there, and sends what waits: for event loops. Returns false if
-    /// the connection has ended.
+    /// Handles messages that are there, and sends what waits: for event loops. After
+    /// [`Progress::More`], it wants to be called again without waiting for the socket.
     ///
     /// # Errors
     ///
     /// The reason, unless the client closed the connection.
-    pub fn pump(&mut self) -> Result<bool, CallError> {
-        let turn = self.turn()?;
+    pub fn pump(&mut self) -> Result<Progress, CallError> {
+        let progress = self.turn()?;
         self.shared.link.flush()?;
-        Ok(turn != Turn::End)
+        Ok(progress)
     }
 
     /// Returns the events of the socket to wait for before the next [`pump`](Self::pump).
@@ -166,10 +169,10 @@ impl<D: Dispatch> Server<D> {
         self.shared.link.interest()
     }
 
-    fn turn(&mut self) -> Result<Turn, CallError> {
+    fn turn(&mut self) -> Result<Progress, CallError> {
         for _ in 0..MESSAGES_PER_TURN {
             if self.shared.link.is_closed() {
-                return Ok(Turn::End);
+                return Ok(Progress::Ended);
             }
             match self.inbox.receive(&self.shared.link.socket) {
                 Ok(Received::Message(message)) => {
@@ -178,10 +181,10 @@ impl<D: Dispatch> Server<D> {
                         return Err(error);
                     }
                 }
-                Ok(Received::Nothing) => return Ok(Turn::Done),
+                Ok(Received::Nothing) => return Ok(Progress::Idle),
                 Ok(Received::End) => {
                     self.shared.link.close();
-                    return Ok(Turn::End);
+                    return Ok(Progress::Ended);
                 }
                 Err(error) => {
                     self.shared.link.close();
@@ -189,7 +192,7 @@ impl<D: Dispatch> Server<D> {
                 }
             }
         }
-        Ok(Turn::More)
+        Ok(Progress::More)
     }
 
     fn take(&mut self, message: Message) -> Result<(), CallError> {
@@ -220,13 +223,15 @@ impl<D: Dispatch> Server<D> {
     }
 }
 
+/// State of a connection after some of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+pub enum Progress {
     /// No message is there now.
-    Done,
-    /// More messages are there.
+    Idle,
+    /// More messages are there, perhaps only in memory.
     More,
-    End,
+    /// The connection has ended.
+    Ended,
 }
 
 impl<D: Dispatch> AsFd for Server<D> {

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use esatto_ipc::Interest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_type;
@@ -73,10 +74,11 @@ impl Socket {
         Ok(Self { fd, is_stream })
     }
 
-    /// Waits until the socket has something to read, or room to write. Returns false if the time is
-    /// over.
-    pub(crate) fn wait(&self, write: bool, timeout: Option<std::time::Duration>) -> io::Result<bool> {
-        let flags = if write { PollFlags::OUT } else { PollFlags::IN };
+    /// Waits for one of these events. Returns false if the time is over.
+    pub(crate) fn wait(&self, interest: Interest, timeout: Option<std::time::Duration>) -> io::Result<bool> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, interest.read);
+        flags.set(PollFlags::OUT, interest.write);
         let timeout = match timeout {
             Some(duration) => Some(Timespec::try_from(duration).map_err(|_| io::ErrorKind::InvalidInput)?),
             None => None,
@@ -109,17 +111,31 @@ struct Waiting {
     sent: usize,
 }
 
+/// Bytes that a waiting handle counts as, because a process has few of them.
+const HANDLE_COST: usize = 16 * 1024;
+
+/// Returns the bytes that a waiting message counts as.
+pub(crate) fn cost(bytes: usize, handles: usize) -> usize {
+    bytes + handles * HANDLE_COST
+}
+
 /// Messages that wait for room, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     waiting: VecDeque<Waiting>,
-    bytes: usize,
+    cost: usize,
+}
+
+impl Waiting {
+    fn cost(&self) -> usize {
+        cost(self.bytes.len(), self.handles.len())
+    }
 }
 
 impl Outbox {
-    /// Bytes that wait.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes
+    /// Sum of the [`cost`] of the messages that wait.
+    pub(crate) fn cost(&self) -> usize {
+        self.cost
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -148,7 +164,7 @@ impl Outbox {
             _ => Ok(Vec::new()),
         };
         let waiting = Waiting { bytes: framed.to_vec(), handles: handles?, sent };
-        self.bytes += waiting.bytes.len();
+        self.cost += waiting.cost();
         self.waiting.push_back(waiting);
         Ok(())
     }
@@ -161,11 +177,13 @@ impl Outbox {
             if sent == 0 {
                 return Ok(false);
             }
+            self.cost -= first.cost();
             first.handles.clear();
             first.sent += sent;
             if first.sent == first.bytes.len() {
-                self.bytes -= first.bytes.len();
                 self.waiting.pop_front();
+            } else {
+                self.cost += first.cost();
             }
         }
         Ok(true)
@@ -192,8 +210,11 @@ fn write(socket: &Socket, bytes: &[u8], handles: &[BorrowedFd<'_>]) -> io::Resul
 /// Bytes and descriptors that came, up to whole messages.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    /// Of a stream: the beginning of the next message.
+    /// Space for what the socket has; empty before the first read.
+    space: Vec<u8>,
+    /// Of a stream: what came, from the byte `taken` on.
     bytes: Vec<u8>,
+    taken: usize,
     handles: VecDeque<OwnedFd>,
 }
 
@@ -215,8 +236,8 @@ impl Inbox {
             if let Some(message) = complete {
                 return Ok(Received::Message(message));
             }
-            let mut buffer = [0; MAX_MESSAGE_BYTES];
-            let (read, is_cut) = match self.read(socket, &mut buffer) {
+            self.space.resize(MAX_MESSAGE_BYTES, 0);
+            let (read, is_cut) = match self.read(socket) {
                 Ok(result) => result,
                 Err(Errno::AGAIN) => return Ok(Received::Nothing),
                 Err(Errno::INTR) => continue,
@@ -227,19 +248,21 @@ impl Inbox {
                 return Err(invalid("the message is longer, or has more handles, than the limit"));
             }
             if read == 0 {
-                return match self.bytes.is_empty() {
+                return match self.bytes.len() == self.taken {
                     true => Ok(Received::End),
                     false => Err(io::ErrorKind::UnexpectedEof.into()),
                 };
             }
             if socket.is_stream {
-                self.bytes.extend_from_slice(&buffer[..read]);
+                self.bytes.drain(..self.taken);
+                self.taken = 0;
+                self.bytes.extend_from_slice(&self.space[..read]);
                 if self.handles.len() > MAX_WAITING_HANDLES {
                     return Err(invalid("handles came without their messages"));
                 }
             } else {
                 return Ok(Received::Message(Message {
-                    bytes: buffer[..read].to_vec(),
+                    bytes: self.space[..read].to_vec(),
                     handles: self.handles.drain(..).collect(),
                 }));
             }
@@ -247,10 +270,10 @@ impl Inbox {
     }
 
     /// Returns the bytes that came, and if something was cut off.
-    fn read(&mut self, socket: &Socket, buffer: &mut [u8]) -> Result<(usize, bool), Errno> {
+    fn read(&mut self, socket: &Socket) -> Result<(usize, bool), Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let result = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let result = recvmsg(socket, &mut [IoSliceMut::new(&mut self.space)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(handles) = message {
                 self.handles.extend(handles);
@@ -260,21 +283,20 @@ impl Inbox {
     }
 
     fn next_of_stream(&mut self) -> io::Result<Option<Message>> {
-        let Some(prefix) = self.bytes.first_chunk::<PREFIX>() else { return Ok(None) };
+        let rest = &self.bytes[self.taken..];
+        let Some(prefix) = rest.first_chunk::<PREFIX>() else { return Ok(None) };
         let [l0, l1, l2, l3, h0, h1, h2, h3] = *prefix;
         let length = usize::try_from(u32::from_le_bytes([l0, l1, l2, l3])).unwrap_or(usize::MAX);
         let handles = usize::try_from(u32::from_le_bytes([h0, h1, h2, h3])).unwrap_or(usize::MAX);
         if length > MAX_MESSAGE_BYTES || handles > MAX_MESSAGE_HANDLES {
             return Err(invalid("the message is longer, or has more handles, than the limit"));
         }
-        if self.bytes.len() < PREFIX + length {
-            return Ok(None);
-        }
+        let Some(bytes) = rest.get(PREFIX..PREFIX + length) else { return Ok(None) };
         if self.handles.len() < handles {
             return Err(invalid("the message lacks handles"));
         }
-        let bytes = self.bytes[PREFIX..PREFIX + length].to_vec();
-        self.bytes.drain(..PREFIX + length);
+        let bytes = bytes.to_vec();
+        self.taken += PREFIX + length;
         Ok(Some(Message { bytes, handles: self.handles.drain(..handles).collect() }))
     }
 }

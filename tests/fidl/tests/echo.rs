@@ -8,10 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use esatto_fidl::{CallError, ClientEnd, Handle, Responder, ServerEnd, endpoints};
+use esatto_fidl::{CallError, ClientEnd, Handle, Progress, Responder, ServerEnd, endpoints};
 use esatto_fidl_tests::test_echo::echo::{Client, Event, Events, Methods, method, serve};
 use esatto_fidl_tests::test_echo::*;
 use esatto_fidl_tests::test_shapes::{Choice, Color, Options};
+use esatto_ipc::tokio::TokioIo;
 
 /// Server that answers each call at once, except `Later`, which a thread answers.
 #[derive(Default)]
@@ -26,7 +27,8 @@ impl Methods for Answers {
     }
 
     fn send_string(&mut self, request: EchoSendStringRequest) {
-        self.events.as_ref().unwrap().on_string(&EchoOnStringRequest { response: request.value }).unwrap();
+        // If the client takes no events, this one is left out.
+        let _ = self.events.as_ref().unwrap().on_string(&EchoOnStringRequest { response: request.value });
     }
 
     fn divide(&mut self, request: EchoDivideRequest, responder: Responder<method::Divide>) {
@@ -211,4 +213,98 @@ fn a_deadline_ends_the_wait_and_a_late_response_is_dropped() {
     assert!(matches!(call.wait(), Err(CallError::Timeout)));
     let _server = start(server);
     client.ping().wait().unwrap();
+}
+
+#[test]
+fn many_small_messages_on_a_stream_stay_in_order() {
+    let (client, server) = UnixStream::pair().unwrap();
+    let _server = start(OwnedFd::from(server).into());
+    let client = Client::new(OwnedFd::from(client).into()).unwrap();
+    for batch in 0..20 {
+        let text = |number: usize| format!("{batch} {number}");
+        for number in 0..500 {
+            client.send_string(&EchoSendStringRequest::new(text(number))).unwrap();
+        }
+        for number in 0..500 {
+            let Some(Event::OnString(event)) = client.wait_event(None).unwrap() else { panic!() };
+            assert_eq!(event.response, text(number));
+        }
+    }
+}
+
+#[test]
+fn events_that_nobody_takes_end_the_connection() {
+    let (client, server) = endpoints::<Echo>().unwrap();
+    let mut server = serve(server, Answers::default()).unwrap();
+    let events = server.events();
+    let client = Client::new(client).unwrap();
+    let sender = thread::spawn(move || {
+        let large = EchoOnStringRequest::new("x".repeat(60_000));
+        while !matches!(events.on_string(&large), Err(CallError::Closed)) {
+            if matches!(server.pump(), Ok(Progress::Ended) | Err(_)) {
+                break;
+            }
+        }
+    });
+    let error = loop {
+        if let Err(error) = client.ping().wait() {
+            break error;
+        }
+    };
+    assert!(matches!(error, CallError::Protocol("more events than the program takes")), "{error}");
+    sender.join().unwrap();
+}
+
+#[test]
+fn two_peers_that_both_wait_for_room_go_on() {
+    both_sockets(|client, server| {
+        let _server = start(server);
+        let client = Client::new(client).unwrap();
+        // The server's events fill one direction while the client fills the other. The server
+        // leaves out events that find no room.
+        let text = "x".repeat(30_000);
+        let take = |wait| client.wait_event(Some(wait)).unwrap().is_some();
+        for _ in 0..200 {
+            while let Err(error) = client.send_string(&EchoSendStringRequest::new(text.clone())) {
+                assert!(matches!(error, CallError::Full), "{error}");
+                assert!(take(Duration::from_secs(60)), "neither end goes on");
+            }
+        }
+        while take(Duration::from_millis(200)) {}
+        client.ping().timeout(Duration::from_secs(60)).wait().unwrap();
+    });
+}
+
+#[tokio::test]
+async fn calls_and_events_are_awaited() {
+    let (client, server) = endpoints::<Echo>().unwrap();
+    let mut server = serve(server, Answers::default()).unwrap();
+    server.methods().0.events = Some(server.events());
+    let io = TokioIo::duplicate(&server).unwrap();
+    let serving = tokio::spawn(async move { server.drive(io).await });
+    let client = Client::new(client).unwrap();
+    let (driven, io) = (client.clone(), TokioIo::duplicate(client.channel()).unwrap());
+    let driving = tokio::spawn(async move { driven.channel().drive(io).await });
+
+    let request = EchoEchoStringRequest::new("hello".to_owned());
+    assert_eq!(client.echo_string(&request).await.unwrap().response, "hello");
+    let (first, second) = (EchoDivideRequest::new(8, 2), EchoDivideRequest::new(8, 0));
+    let (first, second) = tokio::join!(client.divide(&first), client.divide(&second));
+    assert_eq!((first.unwrap(), second.unwrap()), (Ok(EchoDivideResponse::new(4)), Err(DivisionError::ByZero)));
+
+    // More events than a client keeps: the rest stays in the socket until the program takes some.
+    for number in 0..2000 {
+        client.send_string(&EchoSendStringRequest::new(number.to_string())).unwrap();
+        if number % 100 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    for number in 0..2000 {
+        let Event::OnString(event) = client.next_event().await.unwrap() else { panic!() };
+        assert_eq!(event.response, number.to_string());
+    }
+    client.channel().close();
+    assert!(matches!(driving.await.unwrap(), CallError::Closed));
+    serving.await.unwrap().unwrap();
+    assert!(matches!(client.ping().await, Err(CallError::Closed)));
 }

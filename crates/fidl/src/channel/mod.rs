@@ -3,27 +3,29 @@
 //! A call can be waited for or awaited. Threads that wait read the socket themselves, one at a
 //! time. Futures need a driver: [`Channel::drive`] on any runtime.
 
+mod call;
+
 use core::marker::PhantomData;
 use std::collections::{BTreeMap, VecDeque};
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use esatto_ipc::observed::{Connection, Traced, new_seed};
-use esatto_ipc::{CallError as ObservedError, Readiness};
+use esatto_ipc::observed::{Connection, new_seed};
+use esatto_ipc::{Interest, Readiness};
 
+pub use self::call::Call;
 use crate::body::{Body, BodyError};
 use crate::call_error::CallError;
 use crate::handle::ClientEnd;
 use crate::header::{EPITAPH, Header, Strictness};
 use crate::identity::{HELLO, Number, received, sending};
-use crate::link::Link;
-use crate::protocol::{Method, MethodInfo, MethodKind, Openness, Protocol};
-use crate::socket::{Inbox, Message, Received, Socket};
+use crate::link::{Link, MAX_WAITING_BYTES};
+use crate::protocol::{Method, MethodKind, Openness, Protocol};
+use crate::socket::{Inbox, Message, Received, Socket, cost};
 use crate::wire::decode;
 
 /// Events that may wait until the program takes them.
@@ -55,7 +57,11 @@ struct State {
     one_ways: u64,
     events: VecDeque<(Header, Message, u64)>,
     event_count: u64,
+    /// Sum of the cost of the events that wait.
+    event_cost: usize,
     event_waker: Option<Waker>,
+    /// Of the driver, which reads on when the program takes an event, or calls.
+    driver_waker: Option<Waker>,
     /// A thread waits for the socket.
     has_reader: bool,
     end: Option<CallError>,
@@ -131,7 +137,7 @@ impl<P: Protocol> Channel<P> {
     /// The connection ended.
     pub fn wait_event(&self, timeout: Option<Duration>) -> Result<Option<RawEvent>, CallError> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        let taken = self.shared.wait(deadline, |state| state.events.pop_front().map(Ok));
+        let taken = self.shared.wait(deadline, |state| state.take_event().map(Ok));
         match taken {
             Some(event) => event.map(|event| Some(self.shared.event(event))),
             None => Ok(None),
@@ -146,7 +152,7 @@ impl<P: Protocol> Channel<P> {
     pub async fn next_event(&self) -> Result<RawEvent, CallError> {
         let event = poll_fn(|cx| {
             let mut state = self.shared.lock();
-            match (state.events.pop_front(), &state.end) {
+            match (state.take_event(), &state.end) {
                 (Some(event), _) => Poll::Ready(Ok(event)),
                 (None, Some(error)) => Poll::Ready(Err(error.clone())),
                 (None, None) => {
@@ -184,9 +190,13 @@ impl<P: Protocol> Channel<P> {
                     self.shared.end(error.into());
                 }
                 let mut state = self.shared.lock();
-                self.shared.read(&mut state);
+                while !state.has_enough_events() && self.shared.read_one(&mut state) {}
                 if let Some(error) = &state.end {
                     return Poll::Ready(error.clone());
+                }
+                state.driver_waker = Some(cx.waker().clone());
+                if state.has_enough_events() {
+                    return Poll::Pending;
                 }
                 drop(state);
                 match io.poll_readable(cx) {
@@ -282,29 +292,27 @@ impl Shared {
         if let Some(waker) = state.event_waker.take() {
             waker.wake();
         }
+        state.wake_driver();
         self.link.close();
         self.changed.notify_all();
     }
 
-    /// Reads all messages that are there.
-    fn read(&self, state: &mut State) {
-        let mut is_changed = false;
-        while state.end.is_none() {
-            match state.inbox.receive(&self.link.socket) {
-                Ok(Received::Message(message)) => {
-                    is_changed = true;
-                    if let Err(error) = self.take(state, message) {
-                        self.end_locked(state, error);
-                    }
-                }
-                Ok(Received::Nothing) => break,
-                Ok(Received::End) => self.end_locked(state, CallError::Closed),
-                Err(error) => self.end_locked(state, error.into()),
-            }
+    /// Reads a message if one is there. Returns false if none is.
+    fn read_one(&self, state: &mut State) -> bool {
+        if state.end.is_some() {
+            return false;
         }
-        if is_changed {
-            self.changed.notify_all();
+        let taken = match state.inbox.receive(&self.link.socket) {
+            Ok(Received::Message(message)) => self.take(state, message),
+            Ok(Received::Nothing) => return false,
+            Ok(Received::End) => Err(CallError::Closed),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = taken {
+            self.end_locked(state, error);
         }
+        self.changed.notify_all();
+        true
     }
 
     fn take(&self, state: &mut State, message: Message) -> Result<(), CallError> {
@@ -341,7 +349,8 @@ impl Shared {
             // A control message of a newer peer.
             return Ok(());
         }
-        if state.events.len() == MAX_WAITING_EVENTS {
+        state.event_cost += cost(message.bytes.len(), message.handles.len());
+        if state.events.len() == MAX_WAITING_EVENTS || state.event_cost > MAX_WAITING_BYTES {
             return Err(CallError::Protocol("more events than the program takes"));
         }
         state.event_count += 1;
@@ -367,6 +376,11 @@ impl Shared {
             if let Some(error) = &state.end {
                 return Some(Err(error.clone()));
             }
+            // Only as much is read as this thread waits for: more events than the program takes
+            // stay in the socket.
+            if !state.has_reader && self.read_one(&mut state) {
+                continue;
+            }
             let left = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 Some(Duration::ZERO) => return None,
                 left => left,
@@ -383,9 +397,8 @@ impl Shared {
             let ready = self.wait_for_socket(left);
             state = self.lock();
             state.has_reader = false;
-            match ready {
-                Ok(()) => self.read(&mut state),
-                Err(error) => self.end_locked(&mut state, error.into()),
+            if let Err(error) = ready {
+                self.end_locked(&mut state, error.into());
             }
             // Another thread may have to read on.
             self.changed.notify_all();
@@ -393,111 +406,10 @@ impl Shared {
     }
 
     fn wait_for_socket(&self, left: Option<Duration>) -> io::Result<()> {
-        // Messages that wait for room come first, because the peer may answer only then.
-        while !self.link.flush()? {
-            if !self.link.socket.wait(true, left)? {
-                return Ok(());
-            }
-        }
-        self.link.socket.wait(false, left)?;
+        let write = !self.link.flush()?;
+        // A server that waits until this client reads takes no messages meanwhile.
+        self.link.socket.wait(Interest { read: true, write }, left)?;
         Ok(())
-    }
-}
-
-/// Call of a two-way method. Wait for it or await it.
-#[must_use = "the call is sent when it is waited for or awaited"]
-pub struct Call<'c, M: Method> {
-    shared: &'c Shared,
-    request: &'c <M::Request as Body>::Value,
-    timeout: Option<Duration>,
-    sent: Option<Sent>,
-    method: PhantomData<M>,
-}
-
-impl<M: Method> core::fmt::Debug for Call<'_, M> {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let name = M::INFO.traced.full_name;
-        formatter.debug_struct("Call").field("method", &name).finish_non_exhaustive()
-    }
-}
-
-struct Sent {
-    txid: u32,
-    traced: Traced,
-}
-
-type Response<M> = <<M as Method>::Response as Body>::Value;
-
-impl<M: Method> Call<'_, M> {
-    /// Sets the longest time to [`wait`](Self::wait) for the response.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Sends the call and waits for its response.
-    ///
-    /// # Errors
-    ///
-    /// The reason why there is no response.
-    pub fn wait(mut self) -> Result<Response<M>, CallError> {
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        let txid = self.send(true)?;
-        let waited = self.shared.wait(deadline, |state| take_done(state, txid).map(Ok));
-        self.finish(waited.unwrap_or(Err(CallError::Timeout)))
-    }
-
-    fn send(&mut self, is_blocking: bool) -> Result<u32, CallError> {
-        let (mut bytes, mut handles) = (vec![0; Header::SIZE], Vec::new());
-        M::Request::encode(self.request, &mut bytes, &mut handles)?;
-        crate::link::check_size(bytes.len(), handles.len())?;
-        let info: &'static MethodInfo = M::INFO;
-        let mut state = self.shared.lock();
-        if let Some(error) = &state.end {
-            return Err(error.clone());
-        }
-        if state.calls.len() >= MAX_OPEN_CALLS {
-            return Err(CallError::Full);
-        }
-        let txid = state.next_txid();
-        let number = Number { value: u64::from(txid), kind: MethodKind::TwoWay };
-        let body = &bytes[Header::SIZE..];
-        let traced = sending(info, &self.shared.connection, number, body, !handles.is_empty(), is_blocking);
-        state.calls.insert(txid, Slot::Waiting { ordinal: info.ordinal, waker: None });
-        let header = Header { txid, strictness: info.strictness, ordinal: info.ordinal };
-        let sent = self.shared.link.send(header, &mut bytes, &handles);
-        if sent.is_err() {
-            state.calls.remove(&txid);
-        }
-        drop(state);
-        traced.request_sent();
-        if let Err(error) = sent {
-            traced.failed(1, &observed(&error));
-            return Err(error);
-        }
-        self.sent = Some(Sent { txid, traced });
-        Ok(txid)
-    }
-
-    fn finish(&mut self, result: Result<Message, CallError>) -> Result<Response<M>, CallError> {
-        let Some(Sent { txid, traced }) = self.sent.take() else { return Err(CallError::Closed) };
-        match result {
-            Ok(message) => {
-                let body = &message.bytes[Header::SIZE..];
-                let taken = traced.reply(1, body, false);
-                let decoded = M::Response::decode(body, message.handles).map_err(body_error);
-                taken.end();
-                if matches!(decoded, Err(CallError::Decode(_))) {
-                    self.shared.end(CallError::Protocol("a malformed response"));
-                }
-                decoded
-            }
-            Err(error) => {
-                self.shared.lock().abandon(txid);
-                traced.failed(1, &observed(&error));
-                Err(error)
-            }
-        }
     }
 }
 
@@ -510,6 +422,26 @@ impl State {
                 return self.last_txid;
             }
         }
+    }
+
+    /// Returns true if more events can stay in the socket, because no call waits for a response
+    /// after them.
+    fn has_enough_events(&self) -> bool {
+        let is_half_full = self.events.len() > MAX_WAITING_EVENTS / 2 || self.event_cost > MAX_WAITING_BYTES / 2;
+        is_half_full && !self.calls.values().any(|slot| matches!(slot, Slot::Waiting { .. }))
+    }
+
+    fn wake_driver(&mut self) {
+        if let Some(waker) = self.driver_waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn take_event(&mut self) -> Option<(Header, Message, u64)> {
+        let event = self.events.pop_front()?;
+        self.event_cost -= cost(event.1.bytes.len(), event.1.handles.len());
+        self.wake_driver();
+        Some(event)
     }
 
     fn abandon(&mut self, txid: u32) {
@@ -527,72 +459,10 @@ impl State {
     }
 }
 
-fn take_done(state: &mut State, txid: u32) -> Option<Message> {
-    if !matches!(state.calls.get(&txid), Some(Slot::Done(_))) {
-        return None;
-    }
-    match state.calls.remove(&txid) {
-        Some(Slot::Done(message)) => Some(message),
-        _ => None,
-    }
-}
-
 fn body_error(error: BodyError) -> CallError {
     match error {
         BodyError::Decode(error) => CallError::Decode(error),
         BodyError::Framework(error) => error.into(),
-    }
-}
-
-/// Returns the reason of a failure as hooks know it.
-fn observed(error: &CallError) -> ObservedError {
-    match error {
-        CallError::Closed | CallError::Epitaph(_) | CallError::Io(_) | CallError::Protocol(_) => {
-            ObservedError::Disconnected("")
-        }
-        CallError::Timeout => ObservedError::Timeout(""),
-        _ => ObservedError::QueueFull(""),
-    }
-}
-
-impl<M: Method> Future for Call<'_, M> {
-    type Output = Result<Response<M>, CallError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let txid = match &this.sent {
-            Some(sent) => sent.txid,
-            None => match this.send(false) {
-                Ok(txid) => txid,
-                Err(error) => return Poll::Ready(Err(error)),
-            },
-        };
-        let mut state = this.shared.lock();
-        let result = match take_done(&mut state, txid) {
-            Some(message) => Ok(message),
-            None => match &state.end {
-                Some(error) => Err(error.clone()),
-                None => {
-                    if let Some(Slot::Waiting { waker, .. }) = state.calls.get_mut(&txid) {
-                        *waker = Some(cx.waker().clone());
-                    }
-                    return Poll::Pending;
-                }
-            },
-        };
-        drop(state);
-        Poll::Ready(this.finish(result))
-    }
-}
-
-impl<M: Method> Unpin for Call<'_, M> {}
-
-impl<M: Method> Drop for Call<'_, M> {
-    fn drop(&mut self) {
-        if let Some(Sent { txid, traced }) = self.sent.take() {
-            self.shared.lock().abandon(txid);
-            traced.cancelled();
-        }
     }
 }
 
