@@ -40,6 +40,8 @@ pub(crate) fn copy_unfinished<R: Region>(smb: &Smb<R>, registered: &Map<u16, u16
                 page: info.page,
                 chunk: info.chunk,
                 target_buffer: registered.get(&info.writer_id).copied().unwrap_or(0),
+                writer_id: info.writer_id,
+                chunk_id: info.header().chunk_id,
                 data: Some(data),
                 incomplete: !info.complete,
             });

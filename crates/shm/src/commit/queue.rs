@@ -195,6 +195,8 @@ impl CommitQueue {
                 page: chunk.page(),
                 chunk: chunk.index(),
                 target_buffer: finished.target.buffer(),
+                writer_id: finished.writer_id,
+                chunk_id: finished.chunk_id,
                 data: None,
                 incomplete: false,
             };

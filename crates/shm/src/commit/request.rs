@@ -36,6 +36,10 @@ pub struct ChunkToMove {
     pub chunk: u32,
     /// Global id of the buffer. With 0 the service discards the chunk.
     pub target_buffer: u16,
+    /// Writer of the chunk. It is not sent, because the chunk's header has it.
+    pub writer_id: u16,
+    /// The chunk's number in its writer's sequence. It is not sent either.
+    pub chunk_id: u32,
     /// Bytes of the whole chunk with its header, if the memory is not shared (§17).
     pub data: Option<Vec<u8>>,
     /// Only with `data`: the chunk is still being written, and will be sent again.

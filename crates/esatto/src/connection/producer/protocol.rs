@@ -16,7 +16,7 @@ use esatto_schema::{
     RegisterTraceWriterRequest, UnregisterDataSourceRequest, UnregisterTraceWriterRequest,
     initialize_connection_request,
 };
-use esatto_shm::{Arbiter, CommitRequest, FlushCallback, Outgoing};
+use esatto_shm::{Arbiter, ChunkToPatch, CommitRequest, FlushCallback, Outgoing};
 
 use super::memory::{ChunkMemory, Offer, Transport};
 use crate::connection::transport::{Call, Reply, SharedMemory, name_of};
@@ -457,18 +457,30 @@ impl Endpoint {
 
 /// Divides a request into those of so many chunks. The last one has the rest of the request.
 ///
-/// The patches come last, because they may be for chunks of the same request.
-fn parts(mut request: CommitRequest, chunks: usize) -> impl Iterator<Item = CommitRequest> {
+/// Patches for chunks that were sent before come first, because until they arrive, the service can
+/// read nothing of what follows those chunks. Other patches come with their chunks.
+fn parts(mut request: CommitRequest, chunks: usize) -> Vec<CommitRequest> {
     if request.moves.len() <= chunks {
-        return vec![request].into_iter();
+        return vec![request];
     }
-    let mut moves = mem::take(&mut request.moves).into_iter();
-    let mut parts = Vec::new();
-    while moves.len() > chunks {
-        parts.push(CommitRequest { moves: moves.by_ref().take(chunks).collect(), ..Default::default() });
+    let moves = mem::take(&mut request.moves);
+    let mut patches = mem::take(&mut request.patches);
+    let mut parts: Vec<CommitRequest> = Vec::new();
+    for moves in moves.chunks(chunks) {
+        let is_here = |patch: &ChunkToPatch| {
+            moves.iter().any(|chunk| (chunk.writer_id, chunk.chunk_id) == (patch.writer_id, patch.chunk_id))
+        };
+        let (here, elsewhere) = mem::take(&mut patches).into_iter().partition(is_here);
+        patches = elsewhere;
+        parts.push(CommitRequest { moves: moves.to_vec(), patches: here, ..Default::default() });
     }
-    parts.push(CommitRequest { moves: moves.collect(), ..request });
-    parts.into_iter()
+    if let Some(last) = parts.last_mut() {
+        (last.flush_request_id, last.callbacks) = (request.flush_request_id, mem::take(&mut request.callbacks));
+    }
+    if !patches.is_empty() {
+        parts.insert(0, CommitRequest { patches, ..Default::default() });
+    }
+    parts
 }
 
 /// Makes a request whose only field, number 1, is a descriptor.
@@ -508,5 +520,48 @@ mod tests {
             endpoint.disconnected();
             assert_eq!(endpoint.patience, left);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esatto_shm::ChunkToMove;
+
+    use super::*;
+
+    #[test]
+    fn patches_come_with_their_chunks_or_first() {
+        let chunk = |chunk_id| ChunkToMove {
+            page: chunk_id,
+            chunk: 0,
+            target_buffer: 1,
+            writer_id: 1,
+            chunk_id,
+            data: None,
+            incomplete: false,
+        };
+        let patch = |chunk_id| ChunkToPatch {
+            target_buffer: 1,
+            writer_id: 1,
+            chunk_id,
+            patches: Vec::new(),
+            has_more_patches: false,
+        };
+        let request = CommitRequest {
+            moves: (5..10).map(chunk).collect(),
+            patches: vec![patch(8), patch(4), patch(5)],
+            flush_request_id: 7,
+            callbacks: Vec::new(),
+        };
+        let parts: Vec<_> = parts(request, 2)
+            .into_iter()
+            .map(|part| {
+                let moves: Vec<_> = part.moves.iter().map(|chunk| chunk.chunk_id).collect();
+                let patches: Vec<_> = part.patches.iter().map(|patch| patch.chunk_id).collect();
+                (moves, patches, part.flush_request_id)
+            })
+            .collect();
+        let expected = [(vec![], vec![4], 0), (vec![5, 6], vec![5], 0), (vec![7, 8], vec![8], 0), (vec![9], vec![], 7)];
+        assert_eq!(parts, expected);
     }
 }
