@@ -507,6 +507,8 @@ fn peer_pid(response: &[u8]) -> Option<u32> {
 
 #[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 mod tests {
+    use esatto_shm::ChunkToMove;
+
     use super::*;
 
     #[test]
@@ -521,13 +523,6 @@ mod tests {
             assert_eq!(endpoint.patience, left);
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use esatto_shm::ChunkToMove;
-
-    use super::*;
 
     #[test]
     fn patches_come_with_their_chunks_or_first() {
