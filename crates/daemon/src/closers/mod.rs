@@ -149,10 +149,10 @@ impl Closers {
             log::warn!("a descriptor of {} does not close; other descriptors of this user wait for it", lane.owner);
             lanes.set_stuck(lane);
             // Each stuck thread is replaced by a free one or a new one.
-            self.provide_thread(lanes);
+            self.shared.provide_thread(lanes);
             lanes = self.shared.lock();
         }
-        self.provide_thread(lanes);
+        self.shared.provide_thread(lanes);
     }
 
     fn close(&self, lane: Lane, fd: OwnedFd) {
@@ -169,28 +169,7 @@ impl Closers {
         if queue.len() == 1 {
             self.shared.make_ready(&mut lanes, lane);
         }
-        self.provide_thread(lanes);
-    }
-
-    /// Wakes or starts a thread if there is work for one.
-    fn provide_thread(&self, mut lanes: MutexGuard<'_, Lanes>) {
-        if !lanes.has_work() {
-            return;
-        }
-        if lanes.idle > 0 {
-            return self.shared.ready.notify_one();
-        }
-        if lanes.threads >= MAX_THREADS + RESERVED_THREADS + lanes.stuck {
-            return;
-        }
-        lanes.threads += 1;
-        drop(lanes);
-        let shared = Arc::clone(&self.shared);
-        let thread = thread::Builder::new().name("closer".to_owned()).stack_size(STACK_BYTES);
-        if let Err(e) = thread.spawn(move || shared.work()) {
-            self.shared.lock().threads -= 1;
-            log::error!("cannot start a thread that closes descriptors: {e}; they stay open for now");
-        }
+        self.shared.provide_thread(lanes);
     }
 }
 
@@ -217,8 +196,30 @@ impl Shared {
         self.lock().queues.get(&lane).map_or(0, Queue::len)
     }
 
+    /// Wakes or starts a thread if there is work for one. That thread does the same before it closes
+    /// anything: of several wake-ups that one idle thread gets, it notices only one.
+    fn provide_thread(self: &Arc<Self>, mut lanes: MutexGuard<'_, Lanes>) {
+        if !lanes.has_work() {
+            return;
+        }
+        if lanes.idle > 0 {
+            return self.ready.notify_one();
+        }
+        if lanes.threads >= MAX_THREADS + RESERVED_THREADS + lanes.stuck {
+            return;
+        }
+        lanes.threads += 1;
+        drop(lanes);
+        let shared = Arc::clone(self);
+        let thread = thread::Builder::new().name("closer".to_owned()).stack_size(STACK_BYTES);
+        if let Err(e) = thread.spawn(move || shared.work()) {
+            self.lock().threads -= 1;
+            log::error!("cannot start a thread that closes descriptors: {e}; they stay open for now");
+        }
+    }
+
     /// Body of a thread.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         let thread = current_thread();
         let mut lanes = self.lock();
         loop {
@@ -239,7 +240,7 @@ impl Shared {
 
     /// Closes the oldest descriptor of a lane, which must be ready.
     fn close_one<'s>(
-        &'s self,
+        self: &'s Arc<Self>,
         mut lanes: MutexGuard<'s, Lanes>,
         lane: Lane,
         thread: ThreadId,
@@ -248,7 +249,7 @@ impl Shared {
             queue.closing = Some((thread, Instant::now()));
             queue.waiting.pop_front()
         });
-        drop(lanes);
+        self.provide_thread(lanes);
         drop(fd);
         self.open.fetch_sub(1, Ordering::Relaxed);
         if lane.kind == Kind::Passed {

@@ -104,6 +104,27 @@ fn many_users_whose_descriptors_never_close_delay_no_other_user() {
 }
 
 #[test]
+fn every_lane_of_a_burst_gets_a_thread() {
+    let closers = Closers::new(77);
+    for _ in 0..50 {
+        // Leaves an idle thread, which every further lane wakes.
+        let (fd, is_closed) = tracer();
+        disposer(&closers, ALICE).close_passed(fd);
+        wait_until("the first is closed", is_closed);
+        wait_until("its thread is idle", || closers.shared.lock().idle > 0);
+        let (blocked, other_ends): (Vec<_>, Vec<_>) = (0..3).map(|_| lingering()).unzip();
+        for (uid, fd) in (2000..).zip(blocked) {
+            disposer(&closers, Owner::Uid(uid)).close_passed(fd);
+        }
+        let (fd, is_closed) = tracer();
+        disposer(&closers, BOB).close_passed(fd);
+        wait_until("the last is closed", is_closed);
+        drop(other_ends);
+        wait_until("all are closed", || !closers.is_busy());
+    }
+}
+
+#[test]
 fn a_user_with_a_stuck_descriptor_comes_last() {
     let closers = Closers::new(77);
     let shared = &closers.shared;
