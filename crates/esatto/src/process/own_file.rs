@@ -9,7 +9,7 @@ use esatto_schema::TraceReader;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::os::file_lock;
-use crate::os::fork::{OwnedByParent, StaticMutex};
+use crate::os::fork::OwnedByParent;
 use crate::track_uuid;
 
 /// A file that this process writes alone.
@@ -34,15 +34,15 @@ enum Existing {
 }
 
 impl OwnFile {
-    /// Creates or empties the file. If another process is writing it, or if the program that this
-    /// process was before an `exec` has written it, creates a file whose name ends in the number of
-    /// this process, and in a further number if there is one already: processes of several
-    /// containers have equal numbers.
+    /// Creates or empties the file. If another process is writing it, or if this process has written
+    /// it before (perhaps as another program, before an `exec`), creates a file whose name ends in
+    /// the number of this process, and in a further number if there is one already: processes of
+    /// several containers have equal numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
         let what = match Self::try_create(wanted.to_owned(), Existing::Empty)? {
             Ok(created) => return Ok(created),
             Err(Kept::IsWritten) => format!("another process is writing {}", wanted.display()),
-            Err(Kept::IsEarlier) => format!("{} has what this process recorded before its exec", wanted.display()),
+            Err(Kept::IsEarlier) => format!("{} has what this process recorded before", wanted.display()),
         };
         let process = std::process::id();
         for number in 1..=MAX_OWN_NAMES {
@@ -79,14 +79,13 @@ impl OwnFile {
             if file_lock::lock(&lock).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
                 return Ok(Err(Kept::IsWritten));
             }
-            if existing == Existing::Empty && !is_of_this_program(&path) && has_events_of_this_process(&lock) {
+            if existing == Existing::Empty && has_events_of_this_process(&lock) {
                 return Ok(Err(Kept::IsEarlier));
             }
             lock.set_len(0).map_err(failed)?;
         }
         let file = if is_file { open()? } else { lock.try_clone().map_err(failed)? };
         let _of_this_process = OwnedByParent::of(&lock);
-        note(&path);
         Ok(Ok((Self { path, _of_this_process, _lock: lock }, file)))
     }
 }
@@ -96,26 +95,12 @@ impl OwnFile {
 enum Kept {
     /// Another process is writing it.
     IsWritten,
-    /// It is from an earlier program of this process, or from another process with this number.
+    /// It is an earlier recording of this process, or of another process with this number.
     IsEarlier,
 }
 
 /// Bytes at the begin of a trace that contain the first event, and before it the process.
 const BEGIN_BYTES: u64 = 1 << 20;
-
-/// The files that this program has written. An `exec` forgets them.
-static WRITTEN: StaticMutex<Vec<PathBuf>> = StaticMutex::new(Vec::new());
-
-fn note(path: &Path) {
-    let mut written = WRITTEN.lock();
-    if !written.iter().any(|known| known == path) {
-        written.push(path.to_owned());
-    }
-}
-
-fn is_of_this_program(path: &Path) -> bool {
-    WRITTEN.lock().iter().any(|known| known == path)
-}
 
 /// Returns whether a file begins with events of this process. Its track id comes from its number
 /// and its start time, which an `exec` does not change.

@@ -71,8 +71,8 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 ///
 /// If another process is writing the file, this one writes `FILE.PID`, with its own number, and
 /// says so in a [notice](crate::Builder::notices). So a program and the programs that it starts can
-/// have the same `ESATTO_TRACE`. The same holds for a program that runs in the same process after
-/// an `exec`. A forked child records nothing, until it calls this function
+/// have the same `ESATTO_TRACE`. The same holds for a second recording of one process, even as
+/// another program after an `exec`. A forked child records nothing, until it calls this function
 /// again. If this process already writes the file, its recordings become one, which ends with the
 /// last guard.
 ///

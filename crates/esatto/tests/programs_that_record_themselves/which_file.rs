@@ -113,11 +113,20 @@ fn threads_that_begin_a_recording_share_it() {
 }
 
 #[test]
-fn a_recording_that_a_shutdown_has_ended_is_not_shared() {
+fn a_second_recording_of_a_process_keeps_the_first() {
     let folder = Folder::new("shutdown");
-    assert_eq!(folder.run("shuts-down-and-begins-again", &[]), "");
-    assert_eq!(folder.files(), ["t"]);
-    assert_eq!(names(&folder.path("t")), ["after"]);
+    // A file of an earlier process is replaced.
+    folder.run("everything", &[]);
+    let program = folder.start("shuts-down-and-begins-again", &[]);
+    let own = format!("t.{}", program.pid());
+    let (status, said) = program.end();
+    assert!(status.success(), "{said}");
+    assert_eq!(said, format!("esatto: t has what this process recorded before: this one writes {own}\n"));
+    assert_eq!(folder.files(), ["t", &own]);
+    assert_eq!(
+        (names(&folder.path("t")), names(&folder.path(&own))),
+        (vec!["before".to_owned()], vec!["after".to_owned()])
+    );
 }
 
 #[test]
@@ -131,8 +140,7 @@ fn an_exec_keeps_what_the_process_has_recorded() {
         let own = format!("t.{}", program.pid());
         let (status, said) = program.end();
         assert!(status.success(), "{said}");
-        let line =
-            |file: &str| format!("esatto: t has what this process recorded before its exec: this one writes {file}\n");
+        let line = |file: &str| format!("esatto: t has what this process recorded before: this one writes {file}\n");
         assert_eq!(said, format!("{}{}", line(&own), line(&format!("{own}.2"))));
         assert_eq!(folder.files(), ["t".to_owned(), own.clone(), format!("{own}.2")]);
         for (file, name) in [("t", "before the exec"), (&own, "before the exec"), (&format!("{own}.2"), "one")] {
