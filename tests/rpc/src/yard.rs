@@ -19,7 +19,7 @@ pub trait Yard {
     async fn get(&self, context: &Context, request: TraceConfig) -> Result<TraceConfig, Status>;
     /// Never answers, and keeps the descriptor.
     async fn hold(&self, context: &Context, request: TraceConfig) -> Result<TraceConfig, Status>;
-    /// Returns a large reply after so many milliseconds.
+    /// Returns a large reply as soon as the file of this name is there.
     async fn large(&self, context: &Context, request: TraceConfig) -> Result<TraceConfig, Status>;
     /// Sends so many replies of this text, and never ends.
     async fn watch(&self, context: &Context, request: TraceConfig, replies: Replies<TraceConfig>)
@@ -50,7 +50,10 @@ impl Yard for Place {
     }
 
     async fn large(&self, _: &Context, request: TraceConfig) -> Result<TraceConfig, Status> {
-        std::thread::sleep(Duration::from_millis(request.duration_ms.unwrap_or(0).into()));
+        let file = request.unique_session_name.unwrap_or_default();
+        while !std::path::Path::new(&file.to_string()).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         Ok(message(0, LARGE))
     }
 

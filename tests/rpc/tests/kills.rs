@@ -94,7 +94,8 @@ impl Yard {
         if state == "half-reply" {
             // The server writes until the sockets are full.
             clients.iter().for_each(stop);
-            std::thread::sleep(Duration::from_millis(1200));
+            self.harness.write(&format!("{socket}.large"), "");
+            std::thread::sleep(Duration::from_millis(500));
         }
         Group { socket: socket.to_owned(), clients }
     }

@@ -134,8 +134,9 @@ impl Client {
                 (self.results(vec![self.client.hold(&message(1, 1)).attach(fd)]), expected("Yard.Hold"))
             }
             "half-reply" => {
-                let calls = (0..8).map(|number| self.client.large(&message(if number == 0 { 700 } else { 0 }, 1)));
-                (self.results(calls.collect()), all(8, "Yard.Large"))
+                let file = format!("{}.large", self.socket);
+                let request = TraceConfig { unique_session_name: Some(file.into()), ..TraceConfig::default() };
+                (self.results((0..8).map(|_| self.client.large(&request)).collect()), all(8, "Yard.Large"))
             }
             "stream" => (self.watch(3, 3, 10), expected("Yard.Watch")),
             "window" => (self.watch(1_000_000, 1, 10_000), expected("Yard.Watch")),
