@@ -25,6 +25,7 @@ mod custom_data_sources_record_any_packet;
 mod names_may_hold_nul;
 mod producers_can_be_driven_by_the_program;
 mod producers_have_their_wishes;
+mod rings_keep_the_names_of_their_events;
 mod sessions_can_be_awaited;
 mod sessions_wait_for_triggers;
 mod shutdown_leaves_nothing_behind;

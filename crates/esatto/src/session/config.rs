@@ -29,6 +29,9 @@ const TAGS_OFF: [&str; 2] = ["slow", "debug"];
 /// into one ring buffer of 16 MiB. The same rule holds for all ways to record:
 /// `docs/reference/config.md` in the repository has a table of them.
 ///
+/// A ring inside the program keeps the names of its events. Long recordings into a ring of another
+/// process need `incremental_state_config`: see [`edit`](Self::edit).
+///
 /// ```
 /// use std::time::Duration;
 /// let config = esatto::SessionConfig::new()
@@ -195,6 +198,14 @@ impl SessionConfig {
     }
 
     /// Changes any field that has no method here.
+    ///
+    /// ```
+    /// use esatto::schema::trace_config::IncrementalStateConfig;
+    /// // Programs write their names again each second, because the ring overwrites old ones.
+    /// let names = IncrementalStateConfig { clear_period_ms: Some(1000), ..Default::default() };
+    /// let config = esatto::SessionConfig::new().edit(|config| config.incremental_state_config = Some(names));
+    /// # drop(config);
+    /// ```
     pub fn edit(mut self, change: impl FnOnce(&mut TraceConfig)) -> Self {
         change(&mut self.config);
         self

@@ -255,6 +255,8 @@ pub struct CentralBuffer {
     keeps_unread: bool,
     /// Packets that were returned with a loss before them.
     losses_told: u64,
+    /// `stats.bytes_written` when writers were last asked for their names.
+    named_at: u64,
     sequences: Sequences,
     stats: Stats,
     /// Position of the read pass.
@@ -298,6 +300,7 @@ impl CentralBuffer {
             unread: 0,
             keeps_unread: false,
             losses_told: 0,
+            named_at: 0,
             sequences: Sequences::new(capacity),
             stats: Stats::default(),
             pass: read::Pass::Over,
@@ -384,6 +387,17 @@ impl CentralBuffer {
     /// Returns how many packets were read that follow a loss.
     pub(crate) fn losses_told(&self) -> u64 {
         self.losses_told
+    }
+
+    /// Returns whether the writers of a ring have to write their names again, because one of so
+    /// many parts of it is newer than the last time.
+    pub(crate) fn needs_names(&mut self, parts: u64) -> bool {
+        let written = self.stats.bytes_written;
+        let is_due = self.policy == FillPolicy::Ring && (written - self.named_at) * parts >= self.capacity as u64;
+        if is_due {
+            self.named_at = written;
+        }
+        is_due
     }
 
     /// Returns the bytes that a chunk takes in a buffer.

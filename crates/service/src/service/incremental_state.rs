@@ -10,7 +10,42 @@ use crate::service::Service;
 use crate::session::state::State;
 use crate::timers::Purpose;
 
+/// Writers write their names again after this part of a ring: one of so many.
+const NAMED_PARTS: u64 = 8;
+
 impl Service {
+    /// Lets each ring keep the names that its events need: while a ring fills, the service often
+    /// sends ClearIncrementalState. This holds for sessions without a file and without a
+    /// `clear_period_ms` of their own (`docs/spec/service.md` §13).
+    pub fn keep_names(&mut self) {
+        self.keeps_names = true;
+    }
+
+    /// Lets the writers of rings that have got much data write their names again.
+    pub(super) fn renew_names(&mut self, cx: &mut Context<'_>) {
+        if !self.keeps_names {
+            return;
+        }
+        let Self { sessions, buffers, .. } = self;
+        let mut due = Vec::new();
+        for session in sessions.values() {
+            let period = session.config.incremental_state_config.as_ref().and_then(|config| config.clear_period_ms);
+            if session.state() != State::Started || session.file.open().is_some() || period.is_some() {
+                continue;
+            }
+            let mut needs_names = false;
+            for &id in &session.buffers {
+                needs_names |= buffers.get_mut(id).is_some_and(|buffer| buffer.needs_names(NAMED_PARTS));
+            }
+            if needs_names {
+                due.push(session.id);
+            }
+        }
+        for session in due {
+            self.clear_incremental_state(session, cx);
+        }
+    }
+
     pub(crate) fn clear_incremental_state(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;

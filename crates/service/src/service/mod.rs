@@ -56,6 +56,8 @@ pub struct Service {
     departed: DepartedProducers,
     /// See [`Service::keep_unwritten`].
     keeps_unwritten: bool,
+    /// See [`Service::keep_names`].
+    keeps_names: bool,
     /// See [`Service::work`].
     work: u64,
     pub(crate) observer: Observer,
@@ -77,6 +79,7 @@ impl Service {
             stops_within_ms: None,
             departed: DepartedProducers::default(),
             keeps_unwritten: false,
+            keeps_names: false,
             work: 0,
             observer: Observer::default(),
             config,

@@ -210,6 +210,7 @@ impl Service {
             return cx.reject(call);
         };
         self.write_filled_buffers(cx);
+        self.renew_names(cx);
         if flush != 0 {
             self.acknowledge_flush(id, flush, cx);
         }

@@ -3,9 +3,10 @@
 use esatto_ports::Rpc as _;
 use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
+use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::{DataSourceDescriptor, FlushRequest, TraceConfig, trace_config};
 
-use crate::world::{World, config};
+use crate::world::{World, buffer, config, packet};
 
 #[test]
 fn flushes_end_after_all_answers_or_the_time_out() {
@@ -72,4 +73,33 @@ fn periodic_flushes_and_clears_of_incremental_state() {
     let flushes = commands.iter().filter(|command| command.flush.is_some()).count();
     let clears = commands.iter().filter(|command| command.clear_incremental_state.is_some()).count();
     assert_eq!((flushes, clears), (3, 2));
+}
+
+#[test]
+fn rings_ask_for_names_while_they_fill() {
+    let clears_of = |config: TraceConfig, commits: u32| {
+        let mut world = World::new();
+        world.service.keep_names();
+        let mut producer = world.producer("p");
+        let descriptor = DataSourceDescriptor {
+            name: Some("ds".into()),
+            handles_incremental_state_clear: Some(true),
+            ..Default::default()
+        };
+        world.register_as(&producer, descriptor);
+        let consumer = world.consumer();
+        world.enable(consumer, &config);
+        for id in 0..commits {
+            world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(1000))]);
+        }
+        world.commands(&producer).iter().filter(|command| command.clear_incremental_state.is_some()).count()
+    };
+    let ring = || TraceConfig { buffers: vec![buffer(64)], ..config(&["ds"]) };
+    assert_eq!(clears_of(ring(), 4), 0, "a ring that is almost empty");
+    assert!((15..=17).contains(&clears_of(ring(), 128)), "eight times while the ring fills");
+    let mut discard = ring();
+    discard.buffers[0].fill_policy = Some(FillPolicy::DISCARD);
+    assert_eq!(clears_of(discard, 128), 0);
+    let never = trace_config::IncrementalStateConfig { clear_period_ms: Some(0), ..Default::default() };
+    assert_eq!(clears_of(TraceConfig { incremental_state_config: Some(never), ..ring() }, 128), 0);
 }

@@ -78,6 +78,7 @@ impl LocalService {
         };
         let mut service = Service::new(config);
         service.keep_unwritten();
+        service.keep_names();
         Self {
             service,
             outputs: Outputs::new(),
