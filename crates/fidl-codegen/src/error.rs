@@ -44,6 +44,14 @@ pub enum Error {
         /// The libraries that exist.
         known: Vec<String>,
     },
+    /// Code for a library is wanted that no file declares.
+    #[error("no file declares the library `{library}`; declared are {}", known.join(", "))]
+    NoLibrary {
+        /// The library.
+        library: String,
+        /// The libraries that exist.
+        known: Vec<String>,
+    },
     /// Two names of a schema become one name in Rust.
     #[error("`{first}` and `{second}` would both be `{rust}` in Rust")]
     Names {

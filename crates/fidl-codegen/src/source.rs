@@ -33,6 +33,11 @@ impl Span {
         Self { source: Rc::clone(source), start }
     }
 
+    /// Returns the line, from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.position().0
+    }
+
     /// Returns line and column of the start, each from 1.
     fn position(&self) -> (usize, usize) {
         let before = self.source.text.get(..self.start).unwrap_or(&self.source.text);

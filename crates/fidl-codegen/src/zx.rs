@@ -95,3 +95,30 @@ resource_definition Handle : uint32 {
     };
 };
 "#;
+
+/// Names of the same in files from before 2021.
+pub(crate) const OLD_NAMES: &str = "
+library zx;
+
+alias status = int32;
+alias time = int64;
+alias duration = int64;
+alias ticks = int64;
+alias koid = uint64;
+alias vaddr = uint64;
+alias paddr = uint64;
+alias paddr32 = uint32;
+alias gpaddr = uint64;
+alias off = uint64;
+alias procarg = uint32;
+alias signals = uint32;
+alias rights = Rights;
+alias obj_type = ObjType;
+
+resource_definition handle : uint32 {
+    properties {
+        subtype ObjType;
+        rights Rights;
+    };
+};
+";

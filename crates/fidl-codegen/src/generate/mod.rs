@@ -23,25 +23,51 @@ use crate::model::{Declaration, DeclarationKind, Library, Notes};
 pub(crate) fn generate(libraries: &[Library], wanted: &BTreeSet<String>) -> Result<String> {
     let context = Context::new(libraries)?;
     let mut p = Printer::default();
-    for library in libraries {
-        if !wanted.is_empty() && !wanted.contains(&library.name) {
-            continue;
-        }
+    for library in chosen(libraries, wanted) {
         p.gap();
-        let text = library.doc.as_deref().map(markdown).unwrap_or_default();
-        p.doc(if text.is_empty() { "FIDL library" } else { &text });
-        if text.is_empty() {
-            p.remark(&format!("`{}`", library.name));
-        }
-        p.line("#[allow(clippy::all, clippy::nursery, clippy::pedantic, dead_code, deprecated, unreachable_pub)]");
-        p.block(format!("pub mod {}", names::module(&library.name)), |p| {
-            for declaration in &library.declarations {
-                p.gap();
-                item(&context, p, declaration);
-            }
-        });
+        head(&mut p, library);
+        p.block(format!("pub mod {}", names::module(&library.name)), |p| items(&context, p, library));
     }
     Ok(p.finish())
+}
+
+/// Like [`generate`], with a file for each library, and `mod.rs`, which declares them.
+pub(crate) fn generate_files(libraries: &[Library], wanted: &BTreeSet<String>) -> Result<Vec<(String, String)>> {
+    let context = Context::new(libraries)?;
+    let mut files = Vec::new();
+    let mut list = Printer::default();
+    for library in chosen(libraries, wanted) {
+        let module = names::module(&library.name);
+        list.gap();
+        head(&mut list, library);
+        list.line(format!("pub mod {module};"));
+        let mut p = Printer::default();
+        items(&context, &mut p, library);
+        files.push((format!("{module}.rs"), p.finish()));
+    }
+    files.push(("mod.rs".to_owned(), list.finish()));
+    Ok(files)
+}
+
+fn chosen<'a>(libraries: &'a [Library], wanted: &BTreeSet<String>) -> impl Iterator<Item = &'a Library> {
+    libraries.iter().filter(|library| wanted.is_empty() || wanted.contains(&library.name))
+}
+
+/// Writes the comment and the attributes of a library's module.
+fn head(p: &mut Printer, library: &Library) {
+    let text = library.doc.as_deref().map(markdown).unwrap_or_default();
+    p.doc(if text.is_empty() { "FIDL library" } else { &text });
+    if text.is_empty() {
+        p.remark(&format!("`{}`", library.name));
+    }
+    p.line("#[allow(clippy::all, clippy::nursery, clippy::pedantic, dead_code, deprecated, unreachable_pub)]");
+}
+
+fn items(context: &Context<'_>, p: &mut Printer, library: &Library) {
+    for declaration in &library.declarations {
+        p.gap();
+        item(context, p, declaration);
+    }
 }
 
 fn item(context: &Context<'_>, p: &mut Printer, declaration: &Declaration) {

@@ -2,6 +2,9 @@
 
 use esatto_rust_text::identifiers::{camel_case, ident, snake_case};
 
+/// Names of the standard library that generated code uses. A type of the schema must not hide them.
+const USED: [&str; 9] = ["Box", "Err", "None", "Ok", "Option", "Result", "Some", "String", "Vec"];
+
 /// Returns the module of a library: `fuchsia_io` for `fuchsia.io`.
 pub(super) fn module(library: &str) -> String {
     ident(&library.replace('.', "_"))
@@ -10,7 +13,8 @@ pub(super) fn module(library: &str) -> String {
 /// Returns the name of a type: `EchoAskResponse` for `Echo_Ask_Response`.
 pub(crate) fn type_name(name: &str) -> String {
     // `Self` is the only keyword that looks like a type.
-    ident(&camel_case(name))
+    let camel = ident(&camel_case(name));
+    if USED.contains(&camel.as_str()) { format!("{camel}_") } else { camel }
 }
 
 /// Returns the name of a variant: `ByZero` for `BY_ZERO`, `TextOnly` for `text_only`.

@@ -68,6 +68,9 @@ impl<'a> Resolver<'a> {
                 self.ordinals(name, layout, &present, is_strict, is_resource, context)?
             }
         };
+        if layout.infers_resource {
+            self.inferred.insert(name.clone());
+        }
         let members = members.into_iter().map(|member| member.span.clone()).collect();
         self.places.insert(name.clone(), Places { declaration: layout.span.clone(), members });
         Ok(kind)

@@ -7,6 +7,7 @@ mod checks;
 mod constants;
 mod layouts;
 mod protocols;
+mod resources;
 mod scope;
 mod types;
 mod versions;
@@ -31,6 +32,7 @@ pub(crate) fn resolve(files: &[File]) -> Result<Vec<Library>> {
         places: BTreeMap::new(),
         constants: BTreeMap::new(),
         open: BTreeSet::new(),
+        inferred: BTreeSet::new(),
     };
     for (_, items) in scope.libraries() {
         for item in items {
@@ -38,6 +40,7 @@ pub(crate) fn resolve(files: &[File]) -> Result<Vec<Library>> {
         }
     }
     resolver.compose()?;
+    resolver.infer_resources();
     resolver.check()?;
     let Resolver { declarations, .. } = resolver;
     let mut libraries: BTreeMap<String, Library> = BTreeMap::new();
@@ -66,6 +69,8 @@ struct Resolver<'a> {
     constants: BTreeMap<Name, Value>,
     /// Constants and aliases that are being resolved.
     open: BTreeSet<Name>,
+    /// Layouts of old files, which are resources if a member is one.
+    inferred: BTreeSet<Name>,
 }
 
 /// Place of a declaration, and of each of its members in the order of the model.
@@ -105,7 +110,7 @@ impl<'a> Resolver<'a> {
                     }
                     self.layout(&name, layout, context)?
                 }
-                TypeHead::Name(_) => DeclarationKind::NewType(self.resolve_type(type_, context)?),
+                TypeHead::Name(_) | TypeHead::Handle(_) => DeclarationKind::NewType(self.resolve_type(type_, context)?),
             },
             syntax::DeclarationKind::Protocol(protocol) => {
                 DeclarationKind::Protocol(self.protocol(&name, protocol, declaration, file)?)

@@ -5,7 +5,7 @@ use super::{Context, Resolver};
 use crate::error::Result;
 use crate::model::{Name, Primitive, Side, Type};
 use crate::source::Span;
-use crate::syntax::{Constant, ConstantPart, DeclarationKind, LayoutKind, Parameter, Path, TypeHead, TypeUse};
+use crate::syntax::{Constant, ConstantPart, DeclarationKind, LayoutKind, Parameter, Path, Syntax, TypeHead, TypeUse};
 
 /// Longest array or vector that the wire format has.
 const MAX_COUNT: u64 = u32::MAX as u64;
@@ -20,6 +20,11 @@ impl<'a> Resolver<'a> {
             TypeHead::Layout(layout) => {
                 let name = self.inline_layout(layout, context)?;
                 return self.constrain(Type::Declared(name), layout_kind(layout.kind), &type_.constraints, context);
+            }
+            TypeHead::Handle(object) => {
+                let object = object.as_ref().map(|object| object.text.to_lowercase());
+                let handle = Type::Handle { object, is_optional: false };
+                return self.constrain(handle, Kind::Handle(None), &type_.constraints, context);
             }
             TypeHead::Name(path) => path,
         };
@@ -54,13 +59,17 @@ impl<'a> Resolver<'a> {
             DeclarationKind::Type(TypeUse { head, .. }) => {
                 let kind = match head {
                     TypeHead::Layout(layout) => layout_kind(layout.kind),
-                    TypeHead::Name(_) => Kind::Fixed("a new type"),
+                    TypeHead::Name(_) | TypeHead::Handle(_) => Kind::Fixed("a new type"),
                 };
                 self.constrain(Type::Declared(name), kind, &type_.constraints, context)
             }
             DeclarationKind::Resource(_) => {
                 let handle = Type::Handle { object: None, is_optional: false };
                 self.constrain(handle, Kind::Handle(Some(item)), &type_.constraints, context)
+            }
+            DeclarationKind::Protocol(_) if context.file.syntax == Syntax::Old => {
+                let client = Type::Endpoint { side: Side::Client, protocol: name, is_optional: false };
+                self.constrain(client, Kind::Endpoint, &type_.constraints, context)
             }
             DeclarationKind::Protocol(_) => {
                 let shown = path.dotted();

@@ -5,7 +5,11 @@ use crate::syntax::{Attributes, Constant, ConstantPart, Modifier};
 
 /// Advice of a deprecated element, if it has any.
 pub(super) fn deprecation(attributes: &Attributes) -> Result<Option<String>> {
-    let Some(available) = attributes.get("available") else { return Ok(None) };
+    let Some(available) = attributes.get("available") else {
+        // Files from before versions: `[Deprecated = "advice"]`.
+        let deprecated = attributes.get("deprecated");
+        return Ok(deprecated.map(|attribute| attribute.text().unwrap_or("deprecated").to_owned()));
+    };
     let mut deprecated = false;
     let mut note = None;
     for (name, value) in &available.arguments {

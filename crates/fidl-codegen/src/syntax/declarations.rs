@@ -13,11 +13,6 @@ impl Parser {
             return Err(self.unexpected("`protocol`"));
         }
         let TokenKind::Name(keyword) = self.peek().clone() else { return Err(self.unexpected(kinds)) };
-        if matches!(keyword.as_str(), "struct" | "table" | "union" | "enum" | "bits" | "strict" | "flexible" | "xunion")
-        {
-            let message = format!("expected `type NAME = {keyword} …`; the syntax from before 2021 is not supported");
-            return Err(self.span().error(message));
-        }
         if !matches!(keyword.as_str(), "const" | "type" | "alias" | "protocol" | "service" | "resource_definition") {
             return Err(self.unexpected(kinds));
         }
@@ -102,7 +97,7 @@ impl Parser {
         Ok(parameters)
     }
 
-    fn constraints(&mut self) -> Result<Vec<Constant>> {
+    pub(super) fn constraints(&mut self) -> Result<Vec<Constant>> {
         if !self.sign('<') {
             return Ok(vec![self.constant()?]);
         }

@@ -4,6 +4,7 @@ use super::parser::Parser;
 use super::token::TokenKind;
 use super::tree::{Layout, LayoutKind, Member, Modifier};
 use crate::error::Result;
+use crate::source::Span;
 
 const MODIFIERS: [&str; 4] = ["strict", "flexible", "resource", "overlay"];
 
@@ -40,7 +41,7 @@ impl Parser {
         while !self.sign('}') {
             members.push(self.member(kind)?);
         }
-        Ok(Layout { attributes, modifiers, kind, subtype, members, span })
+        Ok(Layout { attributes, modifiers, kind, subtype, members, span, infers_resource: false })
     }
 
     /// Reads the modifiers in front of a layout, a protocol or a method.
@@ -58,7 +59,7 @@ impl Parser {
         }
     }
 
-    fn member(&mut self, kind: LayoutKind) -> Result<Member> {
+    pub(super) fn member(&mut self, kind: LayoutKind) -> Result<Member> {
         let attributes = self.attributes()?;
         let span = self.span();
         let mut member = Member { attributes, ordinal: None, name: None, type_: None, value: None, span };
@@ -76,15 +77,7 @@ impl Parser {
                 }
             }
             LayoutKind::Table | LayoutKind::Union => {
-                let span = self.span();
-                let TokenKind::Number(number) = self.peek().clone() else {
-                    return Err(self.unexpected("the ordinal of a member, or `}`"));
-                };
-                self.take();
-                let ordinal = number.parse::<u64>().ok().filter(|ordinal| *ordinal > 0);
-                let ordinal = ordinal.ok_or_else(|| span.error(format!("`{number}` is no ordinal: use 1, 2, …")))?;
-                member.ordinal = Some((ordinal, span));
-                self.expect(':', "after the ordinal")?;
+                member.ordinal = Some(self.member_ordinal()?);
                 if self.is_word("reserved") && *self.peek_second() == TokenKind::Sign(';') {
                     self.take();
                 } else {
@@ -98,7 +91,23 @@ impl Parser {
     }
 }
 
-fn kind(word: &str) -> Option<LayoutKind> {
+impl Parser {
+    /// Reads `1:`.
+    pub(super) fn member_ordinal(&mut self) -> Result<(u64, Span)> {
+        let span = self.span();
+        let TokenKind::Number(number) = self.peek().clone() else {
+            return Err(self.unexpected("the ordinal of a member, or `}`"));
+        };
+        self.take();
+        let ordinal = number.parse::<u64>().ok().filter(|ordinal| *ordinal > 0);
+        let ordinal = ordinal.ok_or_else(|| span.error(format!("`{number}` is no ordinal: use 1, 2, …")))?;
+        self.expect(':', "after the ordinal")?;
+        Ok((ordinal, span))
+    }
+}
+
+/// Returns the layout that the keyword stands for.
+pub(super) fn kind(word: &str) -> Option<LayoutKind> {
     Some(match word {
         "bits" => LayoutKind::Bits,
         "enum" => LayoutKind::Enum,

@@ -62,7 +62,7 @@ impl<'a> Lexer<'a> {
             }
             Some(first) if first == '-' || first.is_ascii_digit() => TokenKind::Number(self.number()?),
             Some(first) if first.is_ascii_alphabetic() => TokenKind::Name(self.name()?),
-            Some(sign) if ";:,.=|<>(){}[]@".contains(sign) => {
+            Some(sign) if ";:,.=|<>(){}[]@?".contains(sign) => {
                 self.rest = &self.rest[sign.len_utf8()..];
                 TokenKind::Sign(sign)
             }

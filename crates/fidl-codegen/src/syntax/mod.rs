@@ -7,6 +7,7 @@ mod attributes;
 mod declarations;
 mod layouts;
 mod lexer;
+mod old;
 mod parser;
 mod protocols;
 mod token;

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::lexer::tokens;
+use super::old::detect;
 use super::token::{Token, TokenKind};
-use super::tree::{Constant, ConstantPart, File, Ident, Path, Use};
+use super::tree::{Constant, ConstantPart, File, Ident, Path, Syntax, Use};
 use crate::error::{Error, Result};
 use crate::source::{Source, Span};
 
@@ -13,7 +14,9 @@ const MAX_DEPTH: usize = 64;
 
 /// Reads a file.
 pub(crate) fn parse(source: &Rc<Source>) -> Result<File> {
-    let mut parser = Parser { tokens: tokens(source)?, next: 0, depth: 0 };
+    let tokens = tokens(source)?;
+    let syntax = detect(&tokens)?;
+    let mut parser = Parser { tokens, next: 0, depth: 0, syntax };
     parser.file()
 }
 
@@ -21,6 +24,7 @@ pub(super) struct Parser {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
+    syntax: Syntax,
 }
 
 impl Parser {
@@ -36,6 +40,10 @@ impl Parser {
 
     pub(super) fn peek_second(&self) -> &TokenKind {
         &self.ahead(1).kind
+    }
+
+    pub(super) fn peek_third(&self) -> &TokenKind {
+        &self.ahead(2).kind
     }
 
     /// Returns true if `(added=…` or another named argument follows the next token.
@@ -165,16 +173,20 @@ impl Parser {
         let mut declarations = Vec::new();
         while *self.peek() != TokenKind::End {
             let attributes = self.attributes()?;
-            if self.is_word("using") && matches!(self.peek_second(), TokenKind::Name(_)) {
+            let is_alias = *self.peek_third() == TokenKind::Sign('=');
+            if self.is_word("using") && matches!(self.peek_second(), TokenKind::Name(_)) && !is_alias {
                 if let Some(attribute) = attributes.0.iter().find(|attribute| attribute.name != "doc") {
                     return Err(attribute.span.error("`using` has no attributes"));
                 }
                 uses.push(self.using()?);
                 continue;
             }
-            declarations.push(self.declaration(attributes)?);
+            declarations.push(match self.syntax {
+                Syntax::Today => self.declaration(attributes)?,
+                Syntax::Old => self.old_declaration(attributes)?,
+            });
         }
-        Ok(File { attributes, library, uses, declarations })
+        Ok(File { syntax: self.syntax, attributes, library, uses, declarations })
     }
 
     fn using(&mut self) -> Result<Use> {

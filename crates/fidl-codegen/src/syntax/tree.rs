@@ -19,10 +19,19 @@ pub(crate) struct Path {
 /// `.fidl` file.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
+    pub(crate) syntax: Syntax,
     pub(crate) attributes: Attributes,
     pub(crate) library: Path,
     pub(crate) uses: Vec<Use>,
     pub(crate) declarations: Vec<Declaration>,
+}
+
+/// Which syntax a file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    Today,
+    /// That from before 2021: `struct Point { int32 x; };`.
+    Old,
 }
 
 /// `using fuchsia.io as io;`
@@ -97,6 +106,8 @@ pub(crate) struct TypeUse {
 pub(crate) enum TypeHead {
     Name(Path),
     Layout(Box<Layout>),
+    /// `handle`, or `handle<vmo>` with the type of the object: only in old files.
+    Handle(Option<Ident>),
 }
 
 /// Parameter of a type. A name may be a type or a constant.
@@ -116,6 +127,8 @@ pub(crate) struct Layout {
     pub(crate) subtype: Option<TypeUse>,
     pub(crate) members: Vec<Member>,
     pub(crate) span: Span,
+    /// The layout is a resource if a member can hold handles: old files do not say.
+    pub(crate) infers_resource: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Tests of the front end: files in, model or error out.
 
 mod accepted;
+mod old;
 mod refused;
 
 use crate::compile::compile;
