@@ -196,8 +196,8 @@ impl Shared {
         self.lock().queues.get(&lane).map_or(0, Queue::len)
     }
 
-    /// Wakes or starts a thread if there is work for one. That thread does the same before it closes
-    /// anything: of several wake-ups that one idle thread gets, it notices only one.
+    /// Wakes or starts a thread if there is work for one. That thread does the same before it
+    /// closes anything: of several wake-ups that one idle thread gets, it notices only one.
     fn provide_thread(self: &Arc<Self>, mut lanes: MutexGuard<'_, Lanes>) {
         if !lanes.has_work() {
             return;

@@ -34,10 +34,10 @@ enum Existing {
 }
 
 impl OwnFile {
-    /// Creates or empties the file. If another process is writing it, or if this process has written
-    /// it before (perhaps as another program, before an `exec`), creates a file whose name ends in
-    /// the number of this process, and in a further number if there is one already: processes of
-    /// several containers have equal numbers.
+    /// Creates or empties the file. If another process is writing it, or if this process has
+    /// written it before (perhaps as another program, before an `exec`), creates a file whose name
+    /// ends in the number of this process, and in a further number if there is one already:
+    /// processes of several containers have equal numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
         let what = match Self::try_create(wanted.to_owned(), Existing::Empty)? {
             Ok(created) => return Ok(created),
