@@ -48,7 +48,6 @@ fn begin<'a>(
     is_blocking: bool,
 ) -> Begin<'a> {
     Begin {
-        method: &method.traced,
         connection,
         request_id: number.request_id(),
         message,
@@ -69,7 +68,7 @@ pub(crate) fn sending(
     has_fd: bool,
     is_blocking: bool,
 ) -> Traced {
-    Traced::request(&begin(method, connection, number, message, has_fd, is_blocking))
+    Traced::request(&method.traced, || begin(method, connection, number, message, has_fd, is_blocking))
 }
 
 /// Tells hooks that a message came.
@@ -81,7 +80,7 @@ pub(crate) fn received(
     message: &[u8],
     has_fd: bool,
 ) -> Traced {
-    Traced::invocation(&begin(method, connection, number, message, has_fd, false))
+    Traced::invocation(&method.traced, || begin(method, connection, number, message, has_fd, false))
 }
 
 #[cfg(test)]

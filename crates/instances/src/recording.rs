@@ -41,6 +41,13 @@ impl Recording {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Returns the word itself, to [`peek`](Self::peek) at it from elsewhere.
+    #[cfg(not(esatto_loom))]
+    #[must_use]
+    pub const fn word(&self) -> &AtomicU32 {
+        &self.0
+    }
+
     /// Returns the word; the instances whose bits are set are in their slots.
     #[inline(always)]
     pub fn load(&self) -> u32 {

@@ -454,8 +454,7 @@ impl Callee {
         }
         let (method_id, args) = (call.method_id, call.args);
         let connection = &self.connection;
-        let traced = Traced::invocation(&Begin {
-            method,
+        let traced = Traced::invocation(method, || Begin {
             connection,
             request_id,
             message: args,

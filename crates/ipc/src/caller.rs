@@ -176,8 +176,7 @@ impl Caller {
             window: Window { size: call.window, is_known: false, held: 0, taken: 0 },
             unsent: None,
         };
-        let traced = Traced::request(&Begin {
-            method,
+        let traced = Traced::request(method, || Begin {
             connection: &self.connection,
             request_id: id,
             message: call.args,

@@ -245,10 +245,16 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 static TABLE: OnceLock<Hooks> = OnceLock::new();
 
 /// Returns true if there may be a table.
-#[inline]
+#[inline(always)]
 pub(crate) fn is_installed() -> bool {
     // Relaxed is enough here, because `OnceLock::get` acquires.
     INSTALLED.load(Ordering::Relaxed)
+}
+
+/// Returns false if no hook sees the calls of the method now.
+#[inline(always)]
+pub(crate) fn may_be_enabled(method: &'static Method) -> bool {
+    is_installed() && method.trace.is_some_and(TraceSite::may_be_enabled)
 }
 
 /// Returns the table if the site is recorded now.

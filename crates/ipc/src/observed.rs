@@ -6,8 +6,6 @@
     allow(dead_code, unused_imports, reason = "each side uses its part")
 )]
 
-use esatto_protozero::service::Method;
-
 #[cfg(feature = "server")]
 pub use self::imp::Invoking;
 pub use self::imp::{Connection, Traced, TracedReply, new_seed};
@@ -16,8 +14,6 @@ pub use self::imp::{Connection, Traced, TracedReply, new_seed};
 #[derive(Debug)]
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "nobody looks at it"))]
 pub struct Begin<'a> {
-    /// The method.
-    pub method: &'static Method,
     /// The connection.
     pub connection: &'a Connection,
     /// Number of the call on its connection.
@@ -39,7 +35,7 @@ mod imp {
     use core::sync::atomic::AtomicU64;
     use std::sync::Arc;
 
-    use esatto_protozero::service::{Kind, Service};
+    use esatto_protozero::service::{Kind, Method, Service};
 
     use super::Begin;
     use crate::call_error::CallError;
@@ -103,21 +99,22 @@ mod imp {
     pub struct TracedReply(Option<Arc<Call>>);
 
     impl Traced {
-        /// Tells that a client is about to send a call.
-        #[inline]
-        pub fn request(begin: &Begin<'_>) -> Self {
-            if hooks::is_installed() { Self::begin(begin, false) } else { Self(None) }
+        /// Tells that a client is about to send a call, which `begin` describes if hooks may see
+        /// it.
+        #[inline(always)]
+        pub fn request<'a>(method: &'static Method, begin: impl FnOnce() -> Begin<'a>) -> Self {
+            if hooks::may_be_enabled(method) { Self::begin(method, &begin(), false) } else { Self(None) }
         }
 
         /// Tells that a server has received a call, before its method runs.
-        #[inline]
-        pub fn invocation(begin: &Begin<'_>) -> Self {
-            if hooks::is_installed() { Self::begin(begin, true) } else { Self(None) }
+        #[inline(always)]
+        pub fn invocation<'a>(method: &'static Method, begin: impl FnOnce() -> Begin<'a>) -> Self {
+            if hooks::may_be_enabled(method) { Self::begin(method, &begin(), true) } else { Self(None) }
         }
 
         #[cold]
-        fn begin(begin: &Begin<'_>, is_server: bool) -> Self {
-            let Some(site) = begin.method.trace else { return Self(None) };
+        fn begin(method: &'static Method, begin: &Begin<'_>, is_server: bool) -> Self {
+            let Some(site) = method.trace else { return Self(None) };
             let Some(hooks) = hooks::enabled(site) else { return Self(None) };
             let mut call = Call {
                 is_server,
@@ -127,7 +124,7 @@ mod imp {
                 is_blocking: begin.is_blocking,
                 is_from_acceptor: begin.is_from_acceptor,
                 own_flow_id: begin.own_flow_id,
-                ..Call::new(begin.method, site, Arc::clone(&begin.connection.0))
+                ..Call::new(method, site, Arc::clone(&begin.connection.0))
             };
             let begin_call = if is_server { hooks.invoke_begin } else { hooks.request_begin };
             call.token = begin_call(&call, begin.message);
@@ -272,7 +269,7 @@ mod imp {
 
 #[cfg(not(feature = "trace"))]
 mod imp {
-    use esatto_protozero::service::Service;
+    use esatto_protozero::service::{Method, Service};
 
     use super::Begin;
     use crate::call_error::CallError;
@@ -322,14 +319,14 @@ mod imp {
     #[allow(clippy::unused_self, reason = "as with the feature")]
     impl Traced {
         /// Tells that a client is about to send a call.
-        #[inline]
-        pub fn request(_: &Begin<'_>) -> Self {
+        #[inline(always)]
+        pub fn request<'a>(_: &'static Method, _: impl FnOnce() -> Begin<'a>) -> Self {
             Self
         }
 
         /// Tells that a server has received a call, before its method runs.
-        #[inline]
-        pub fn invocation(_: &Begin<'_>) -> Self {
+        #[inline(always)]
+        pub fn invocation<'a>(_: &'static Method, _: impl FnOnce() -> Begin<'a>) -> Self {
             Self
         }
 

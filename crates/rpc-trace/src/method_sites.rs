@@ -81,6 +81,7 @@ fn add(site: &'static TraceSite) -> Option<&'static Entry> {
         let _ = page[index % PAGE].set(Entry { category, sites: OnceLock::new() });
         *count += 1;
         site.set_word(index + 1);
+        site.set_switch(category.word());
     }
     get(site.word())
 }

@@ -6,6 +6,8 @@
 //! the category registers itself. So categories need not be announced. But services can list
 //! announced ones ([`Builder::categories`](crate::Builder::categories)) before they are first used.
 
+use core::sync::atomic::AtomicU32;
+
 use esatto_instances::{Recording, ThreadGate as _};
 
 use crate::name::Name;
@@ -185,6 +187,14 @@ impl Category {
             unlikely();
         }
         maybe
+    }
+
+    /// Returns the word that is 0 while [`may_be_enabled`](Self::may_be_enabled) returns false. Do
+    /// not change it.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn word(&self) -> &AtomicU32 {
+        self.state.word()
     }
 
     /// Returns how many recordings want this category now: sessions, or several entries of one

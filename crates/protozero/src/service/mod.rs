@@ -2,6 +2,8 @@
 //!
 //! This crate makes no calls. `esatto-ipc` has clients and servers for these descriptions.
 
+#[allow(unsafe_code, reason = "reads a word through an atomic pointer")]
+mod switch;
 mod trace_site;
 
 use crate::owned::Owned;

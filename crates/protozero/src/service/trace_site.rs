@@ -1,8 +1,9 @@
 //! [`TraceSite`]: the facts that the schema tells about the traced calls of a method
 //! (`docs/spec/ipc-tracing.md` §8).
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use super::switch::Switch;
 use crate::repeated::kind;
 use crate::view::View;
 
@@ -13,6 +14,7 @@ pub struct TraceSite {
     request: &'static [TraceValue],
     reply: &'static [TraceValue],
     word: AtomicUsize,
+    switch: Switch,
 }
 
 /// Field of a request or a reply whose value traced calls record.
@@ -79,7 +81,7 @@ impl TraceSite {
         request: &'static [TraceValue],
         reply: &'static [TraceValue],
     ) -> Self {
-        Self { category, request, reply, word: AtomicUsize::new(0) }
+        Self { category, request, reply, word: AtomicUsize::new(0), switch: Switch::new() }
     }
 
     /// Returns the name of the category.
@@ -109,6 +111,20 @@ impl TraceSite {
     /// its own state of the category without a search.
     pub fn set_word(&self, word: usize) {
         self.word.store(word, Ordering::Release);
+    }
+
+    /// Returns false if the category is not recorded now. Also returns true until the tracing
+    /// adapter has [set](Self::set_switch) the switch.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_be_enabled(&self) -> bool {
+        self.switch.may_be_on()
+    }
+
+    /// Lets [`may_be_enabled`](Self::may_be_enabled) return false while `word` is 0, which the
+    /// tracing adapter does while the category is not recorded.
+    pub fn set_switch(&self, word: &'static AtomicU32) {
+        self.switch.follow(word);
     }
 }
 
@@ -147,6 +163,17 @@ impl TraceValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_may_be_enabled_unless_its_switch_is_off() {
+        static SITE: TraceSite = TraceSite::new("category");
+        static WORD: AtomicU32 = AtomicU32::new(0);
+        assert!(SITE.may_be_enabled(), "nobody knows");
+        SITE.set_switch(&WORD);
+        assert!(!SITE.may_be_enabled());
+        WORD.store(2, Ordering::Relaxed);
+        assert!(SITE.may_be_enabled());
+    }
 
     #[test]
     fn values_are_read_from_the_encoded_message() {
