@@ -17,6 +17,7 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
+mod args;
 mod connection_sites;
 mod flow_ids;
 mod method_sites;
@@ -25,6 +26,7 @@ use esatto::{Arg, Begun, Event, Track, record};
 use esatto_ipc::hooks::{self, Call, End, Hooks, Reply};
 use esatto_ipc::service::{Kind, Recorded, TraceValue};
 
+use crate::args::Args;
 pub use crate::flow_ids::FlowIds;
 use crate::flow_ids::{flow_id, reply_flow_id};
 use crate::method_sites::{category_of, sites_of};
@@ -92,14 +94,12 @@ fn request_begin(call: &Call, request: &[u8]) -> u64 {
     connection_sites::connect(call, sites);
     let mut more = |event: &mut Event<'_>| request_values(event, call, request);
     let begun = Begun::by(|| {
-        let mut args = [
-            Arg::Str(role(call)),
-            Arg::U64(call.request_id),
-            Arg::U64(size(call.bytes)),
-            Arg::With(&mut more),
-            Arg::Flow(flow_id(call)),
-        ];
-        let instances = record(&sites.begin, with_flows(call, &mut args, 1));
+        let mut args = Args::of(call, call.bytes);
+        if has_values(call) {
+            args.push(Arg::With(&mut more));
+        }
+        args.flow(call, Arg::Flow(flow_id(call)));
+        let instances = record(&sites.begin, args.all());
         if !waits(call) && call.method.kind != Kind::OneWay {
             record(&sites.begin_pending, &mut [Arg::Track(&lane(call))]);
         }
@@ -124,37 +124,28 @@ fn reply_begin(call: &Call, reply: &Reply<'_>) {
             event.annotate("code", code.name());
         }
     };
+    let mut args = Args::of(call, reply.message.len());
+    if waits(call) {
+        args.push(Arg::Str(status));
+    }
+    if reply.failure.is_some() || !call.site.reply().is_empty() {
+        args.push(Arg::With(&mut more));
+    }
     if waits(call) {
         // An event of its own: readers take an arrow to the end of a slice for one to its begin.
-        let mut args = [
-            Arg::Str(role(call)),
-            Arg::U64(call.request_id),
-            Arg::U64(size(reply.message.len())),
-            Arg::Str(status),
-            Arg::With(&mut more),
-            Arg::EndFlow(flow_id(call)),
-        ];
-        begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
+        args.flow(call, Arg::EndFlow(flow_id(call)));
+        begun.record(&sites.reply_taken, args.all());
         return;
     }
-    let is_streamed = call.method.kind == Kind::ServerStream;
     // A streamed reply ends its own flow; the last one also ends that of the request.
-    let (first, second) = match (is_streamed, reply.has_more) {
-        (false, _) => (flow_id(call), None),
-        (true, true) => (reply_flow_id(call, reply.number), None),
-        (true, false) => (reply_flow_id(call, reply.number), Some(flow_id(call))),
-    };
-    let mut args = [
-        Arg::Str(role(call)),
-        Arg::U64(call.request_id),
-        Arg::U64(size(reply.message.len())),
-        Arg::With(&mut more),
-        Arg::EndFlow(first),
-        Arg::EndFlow(second.unwrap_or(first)),
-    ];
-    let flows = if second.is_some() { 2 } else { 1 };
-    let used = args.len() - 2 + flows;
-    begun.record(&sites.begin_reply, with_flows(call, &mut args[..used], flows));
+    let is_streamed = call.method.kind == Kind::ServerStream;
+    if is_streamed {
+        args.flow(call, Arg::EndFlow(reply_flow_id(call, reply.number)));
+    }
+    if !is_streamed || !reply.has_more {
+        args.flow(call, Arg::EndFlow(flow_id(call)));
+    }
+    begun.record(&sites.begin_reply, args.all());
     if !reply.has_more {
         begun.record(&sites.end_with_status, &mut [Arg::Str(status), Arg::Track(&lane(call))]);
     }
@@ -170,9 +161,10 @@ fn ended(call: &Call, reason: End) {
         _ => "error",
     };
     let begun = Begun::from_bits(call.token);
-    let mut args =
-        [Arg::Str(role(call)), Arg::U64(call.request_id), Arg::U64(0), Arg::Str(status), Arg::EndFlow(flow_id(call))];
-    begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
+    let mut args = Args::of(call, 0);
+    args.push(Arg::Str(status));
+    args.flow(call, Arg::EndFlow(flow_id(call)));
+    begun.record(&sites.reply_taken, args.all());
     if waits(call) {
         begun.record(&sites.end, &mut []);
     } else if call.method.kind != Kind::OneWay {
@@ -185,15 +177,13 @@ fn invoke_begin(call: &Call, request: &[u8]) -> u64 {
     connection_sites::connect(call, sites);
     let mut more = |event: &mut Event<'_>| request_values(event, call, request);
     let begun = Begun::by(|| {
+        let mut args = Args::of(call, call.bytes);
+        if has_values(call) {
+            args.push(Arg::With(&mut more));
+        }
         let flow = flow_id(call);
-        let mut args = [
-            Arg::Str(role(call)),
-            Arg::U64(call.request_id),
-            Arg::U64(size(call.bytes)),
-            Arg::With(&mut more),
-            if call.method.kind == Kind::OneWay { Arg::EndFlow(flow) } else { Arg::Flow(flow) },
-        ];
-        record(&sites.begin, with_flows(call, &mut args, 1))
+        args.flow(call, if call.method.kind == Kind::OneWay { Arg::EndFlow(flow) } else { Arg::Flow(flow) });
+        record(&sites.begin, args.all())
     });
     begun.to_bits()
 }
@@ -220,14 +210,12 @@ fn reply_sent(call: &Call, reply: &Reply<'_>) {
             event.annotate("code", code.name());
         }
     };
-    let mut args = [
-        Arg::Str(role(call)),
-        Arg::U64(call.request_id),
-        Arg::U64(size(reply.message.len())),
-        Arg::With(&mut more),
-        Arg::Flow(flow),
-    ];
-    Begun::from_bits(call.token).record(&sites.reply_sent, with_flows(call, &mut args, 1));
+    let mut args = Args::of(call, reply.message.len());
+    if reply.failure.is_some() {
+        args.push(Arg::With(&mut more));
+    }
+    args.flow(call, Arg::Flow(flow));
+    Begun::from_bits(call.token).record(&sites.reply_sent, args.all());
 }
 
 /// Ends the slice on the track of the thread, in the sessions that have its begin.
@@ -235,13 +223,6 @@ fn end(call: &Call) {
     if let Some(sites) = sites_of(call) {
         Begun::from_bits(call.token).record(&sites.end, &mut []);
     }
-}
-
-/// Returns the arguments without the flows, which are the last `flows` of them, if the peer knows
-/// no number of the connection.
-fn with_flows<'s, 'a>(call: &Call, args: &'s mut [Arg<'a>], flows: usize) -> &'s mut [Arg<'a>] {
-    let used = if call.seed == 0 { args.len().saturating_sub(flows) } else { args.len() };
-    &mut args[..used]
 }
 
 /// Returns the side of this end of the connection.
@@ -252,6 +233,12 @@ fn role(call: &Call) -> &'static str {
 /// Returns the track of a call that its caller does not wait for.
 fn lane(call: &Call) -> Track {
     Track::with_name("rpc", flow_id(call))
+}
+
+/// Returns true if [`request_values`] has something to write. Other events take the fast path of the
+/// SDK.
+fn has_values(call: &Call) -> bool {
+    call.has_fd || !call.site.request().is_empty()
 }
 
 fn request_values(event: &mut Event<'_>, call: &Call, request: &[u8]) {
@@ -272,8 +259,4 @@ fn annotate(event: &mut Event<'_>, values: &[TraceValue], message: &[u8]) {
             _ => {}
         }
     }
-}
-
-fn size(bytes: usize) -> u64 {
-    bytes as u64
 }

@@ -1,8 +1,10 @@
 //! The handle of the control thread: other threads start, command, stop and pause it.
 
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::JoinHandle;
 
 use super::mailbox::Mailbox;
 use super::pause::Pause;
@@ -19,8 +21,14 @@ const THREAD_NAME: &str = "esatto";
 /// reference.
 pub(crate) struct Handle {
     commands: Arc<Mailbox<Command>>,
-    thread: ThreadId,
+    /// That of [`OWN_NUMBER`] on the control thread.
+    number: u32,
     join: Mutex<Option<JoinHandle<()>>>,
+}
+
+thread_local! {
+    /// On each control thread: its number in the process, from 1.
+    static OWN_NUMBER: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The running control thread.
@@ -69,14 +77,16 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     let waker = Waker::new()?;
     let commands = Arc::new(Mailbox::new(waker.clone()));
     let mut control = Control::new(waker, Arc::clone(&commands));
+    static NUMBERS: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed) + 1;
     let run = move || {
+        OWN_NUMBER.set(number);
         // A handler that traces would wait for the locks of this thread.
         block_signals();
         control.run();
     };
     let join = spawn(THREAD_NAME, Box::new(run))?;
-    let thread = join.thread().id();
-    let handle: &'static Handle = Box::leak(Box::new(Handle { commands, thread, join: Mutex::new(Some(join)) }));
+    let handle: &'static Handle = Box::leak(Box::new(Handle { commands, number, join: Mutex::new(Some(join)) }));
     HANDLE.set(Some(handle));
     Ok(handle)
 }
@@ -126,7 +136,7 @@ pub(crate) fn stop() -> bool {
 
 /// Returns whether this is the control thread, which must not wait for itself.
 fn is_current_thread() -> bool {
-    handle().is_some_and(|handle| handle.thread == thread::current().id())
+    handle().is_some_and(|handle| handle.number == OWN_NUMBER.get())
 }
 
 /// Pauses the control thread while the process forks.
