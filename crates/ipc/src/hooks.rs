@@ -199,8 +199,8 @@ impl Call {
     }
 }
 
-/// Returns a number that no other thread has at the same time. A thread that ends after a method has
-/// returned from it. Costs less than the thread's id.
+/// Returns a number that no other thread has at the same time. A method has returned before its
+/// thread ends, so no later thread is taken for it. Costs less than the thread's id.
 fn this_thread() -> usize {
     thread_local! {
         static MARK: u8 = const { 0 };

@@ -14,7 +14,7 @@ pub(crate) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Makes those that all events of a call have: its role, its number, and the size of the message.
+    /// Makes those that all events of a call have: its role, its number, and a message's size.
     #[inline(always)]
     pub(crate) fn of(call: &Call, bytes: usize) -> Self {
         let mut args = Self { all: [const { Arg::U64(0) }; MOST], len: 0 };

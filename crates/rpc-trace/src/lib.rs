@@ -235,8 +235,8 @@ fn lane(call: &Call) -> Track {
     Track::with_name("rpc", flow_id(call))
 }
 
-/// Returns true if [`request_values`] has something to write. Other events take the fast path of the
-/// SDK.
+/// Returns true if [`request_values`] has something to write. Other events take the fast path of
+/// the SDK.
 fn has_values(call: &Call) -> bool {
     call.has_fd || !call.site.request().is_empty()
 }
