@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::compile::compile;
 use crate::error::{Error, Result};
 use crate::generate::{generate, generate_files};
+use crate::ir::Document;
 use crate::model::Library;
 
 /// First line of each file.
@@ -25,6 +26,8 @@ pub struct Config {
 enum Input {
     File(PathBuf),
     Text { name: String, text: String },
+    Ir(PathBuf),
+    IrText { name: String, text: String },
 }
 
 impl Config {
@@ -45,6 +48,24 @@ impl Config {
     #[must_use]
     pub fn text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.inputs.push(Input::Text { name: name.into(), text: text.into() });
+        self
+    }
+
+    /// Adds a library that Fuchsia's own compiler has compiled: the file of `fidlc --json`.
+    ///
+    /// The libraries that it uses must be added too, in either form. `.fidl` files cannot use it.
+    /// Ordinals, sizes and offsets in it must be those that this compiler computes.
+    #[must_use]
+    pub fn ir(mut self, path: impl AsRef<Path>) -> Self {
+        self.inputs.push(Input::Ir(path.as_ref().to_owned()));
+        self
+    }
+
+    /// Adds the JSON of a compiled library as [`ir`](Self::ir), without a file. Errors call it
+    /// `name`.
+    #[must_use]
+    pub fn ir_text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.inputs.push(Input::IrText { name: name.into(), text: text.into() });
         self
     }
 
@@ -77,8 +98,13 @@ impl Config {
     }
 
     fn compile(&self) -> Result<Vec<Library>> {
-        let texts = self.inputs.iter().map(Input::read).collect::<Result<Vec<_>>>()?;
-        let libraries = compile(texts.iter().map(|(name, text)| (name.as_ref(), text.as_ref())))?;
+        let (mut texts, mut compiled) = (Vec::new(), Vec::new());
+        for input in &self.inputs {
+            if input.is_ir() { &mut compiled } else { &mut texts }.push(input.read()?);
+        }
+        let documents: Vec<_> = compiled.iter().map(|(file, text)| Document { file, text }).collect();
+        let texts = texts.iter().map(|(name, text)| (name.as_ref(), text.as_ref()));
+        let libraries = compile(texts, &documents)?;
         let missing = self.libraries.iter().find(|name| !libraries.iter().any(|library| library.name == **name));
         match missing {
             Some(name) => {
@@ -99,7 +125,7 @@ impl Config {
     pub fn write_to_out_dir(&self, name: &str) -> Result<()> {
         let folder = env::var_os("OUT_DIR").ok_or(Error::NoOutDir)?;
         for input in &self.inputs {
-            if let Input::File(path) = input {
+            if let Input::File(path) | Input::Ir(path) = input {
                 println!("cargo::rerun-if-changed={}", path.display());
             }
         }
@@ -109,15 +135,19 @@ impl Config {
 }
 
 impl Input {
+    fn is_ir(&self) -> bool {
+        matches!(self, Self::Ir(_) | Self::IrText { .. })
+    }
+
     /// Returns the name for errors, and the text.
     fn read(&self) -> Result<(Cow<'_, str>, Cow<'_, str>)> {
         match self {
-            Self::File(path) => {
+            Self::File(path) | Self::Ir(path) => {
                 let text = fs::read_to_string(path);
                 let text = text.map_err(|source| Error::Io { action: "read", path: path.clone(), source })?;
                 Ok((path.display().to_string().into(), text.into()))
             }
-            Self::Text { name, text } => Ok((name.into(), text.into())),
+            Self::Text { name, text } | Self::IrText { name, text } => Ok((name.into(), text.into())),
         }
     }
 }

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Something in a `.fidl` file is wrong, or is outside the supported part of the language.
+    /// Something in a `.fidl` file is wrong, or is outside the supported part of the language; or a
+    /// file of Fuchsia's compiler is not the expected JSON.
     #[error("{file}:{line}:{column}: {message}")]
     Fidl {
         /// The file, as it was named.
@@ -63,7 +64,7 @@ pub enum Error {
         rust: String,
     },
     /// No file was named.
-    #[error("no .fidl file is named")]
+    #[error("no .fidl file and no file of Fuchsia's compiler is named")]
     NoFiles,
     /// A file cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]

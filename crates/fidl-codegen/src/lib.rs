@@ -9,6 +9,7 @@ mod compile;
 mod config;
 mod error;
 mod generate;
+mod ir;
 mod layout;
 mod model;
 mod ordinal;

@@ -16,6 +16,8 @@ pub(crate) struct Name {
 pub(crate) struct Library {
     pub(crate) name: String,
     pub(crate) doc: Option<String>,
+    /// It is not in the user's files.
+    pub(crate) is_built_in: bool,
     /// In the order of their names.
     pub(crate) declarations: Vec<Declaration>,
 }

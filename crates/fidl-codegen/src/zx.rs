@@ -1,6 +1,9 @@
 //! The library `zx`, for files that use it and do not bring it along: handles and the types of
 //! Zircon, as far as they mean something outside of Fuchsia.
 
+/// Name of the library.
+pub(crate) const NAME: &str = "zx";
+
 /// Text of the library. Names and numbers are facts of Fuchsia's kernel interface.
 pub(crate) const TEXT: &str = r#"
 library zx;

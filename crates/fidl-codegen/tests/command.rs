@@ -60,10 +60,30 @@ fn an_error_in_a_file_has_its_position() {
 }
 
 #[test]
+fn compiled_libraries_need_no_source() {
+    let folder = Folder::new();
+    let compiled = "{\"name\": \"test.compiled\", \"struct_declarations\": [{\"name\": \"test.compiled/Empty\",
+        \"resource\": false, \"members\": [], \"type_shape_v2\": {\"inline_size\": 1, \"alignment\": 1}}]}";
+    folder.write("compiled.json", compiled);
+    let run = folder.run(&["--ir", "compiled.json", "-l", "test.compiled"]);
+    assert!(run.status.success(), "{}", stderr(&run));
+    assert!(String::from_utf8(run.stdout).unwrap().contains("pub struct Empty"));
+
+    folder.write("compiled.json", &compiled.replace("inline_size\": 1", "inline_size\": 4"));
+    let run = folder.run(&["--ir", "compiled.json"]);
+    let expected = "error: compiled.json: test.compiled/Empty: the size is 4 bytes, aligned to 1, \
+        but ours 1 bytes, aligned to 1\n";
+    assert_eq!((run.status.code(), stderr(&run).as_str()), (Some(1), expected));
+    folder.write("compiled.json", "{\n\"name\": }");
+    let run = folder.run(&["--ir", "compiled.json"]);
+    assert_eq!(stderr(&run), "error: compiled.json:2:9: expected value\n");
+}
+
+#[test]
 fn wrong_arguments_are_an_error_with_exit_status_2() {
     let folder = Folder::new();
     for (args, message) in [
-        (&["-o", "out"][..], "no .fidl file"),
+        (&["-o", "out"][..], "no .fidl file and no --ir FILE.json"),
         (&["--rot", "echo.fidl"], "invalid option '--rot'"),
         (&["echo.fidl", "--out"], "missing argument for option '--out'"),
         (&["--check", "echo.fidl"], "nothing to check: add -o FOLDER or --bundle FILE"),

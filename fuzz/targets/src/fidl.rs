@@ -46,15 +46,24 @@ fn judge<T: Wire<Value = T> + Debug>(bytes: &[u8], handles: usize) {
     }
 }
 
+/// A file of Fuchsia's compiler: an error, or code, and the same again.
+pub fn fidl_ir(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    same_twice(&Config::new().ir_text("fuzz.json", text));
+}
+
 /// A schema: an error at a place in it, or code, and the same again.
 pub fn fidl_schema(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let generate = || Config::new().text("fuzz.fidl", text.clone()).generate();
-    match generate() {
-        Ok(code) => assert_eq!(generate().ok(), Some(code)),
+    same_twice(&Config::new().text("fuzz.fidl", text));
+}
+
+fn same_twice(config: &Config) {
+    match config.generate() {
+        Ok(code) => assert_eq!(config.generate().ok(), Some(code)),
         Err(error) => {
             assert!(!matches!(error, Error::Io { .. } | Error::NoFiles), "{error}");
-            assert_eq!(generate().expect_err("the same again").to_string(), error.to_string());
+            assert_eq!(config.generate().expect_err("the same again").to_string(), error.to_string());
         }
     }
 }

@@ -1,16 +1,14 @@
 //! Streams of frames from one hostile connection, through the RPC layer into a service that
 //! meanwhile records another producer.
 
-use esatto_ports::{consumer_port, producer_port};
 use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esatto_ipc::{Family, FrameDecoder, Host, HostEvent, Invoke, Peer as IpcPeer};
 use esatto_protozero::{Fields, Owned, Value};
-use esatto_schema::{
-    ChangeTraceConfigRequest, EnableTracingRequest, ReadBuffersResponseReader, TraceConfig,
-};
+use esatto_schema::{ChangeTraceConfigRequest, EnableTracingRequest, ReadBuffersResponseReader, TraceConfig};
 use esatto_service::{
     CallId, ClientId, ConsumerCall, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall, RelayCall, Service,
     ServiceConfig, SharedBuffer, SystemFacts, TimerId,

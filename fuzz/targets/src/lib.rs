@@ -28,7 +28,7 @@ mod writing;
 pub use buffer::buffer;
 pub use codegen::codegen_plugin;
 pub use commit::service_commit;
-pub use fidl::{fidl_decode, fidl_schema};
+pub use fidl::{fidl_decode, fidl_ir, fidl_schema};
 pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use frames::{consumer_frames, producer_frames};
 pub use ipc::{ipc_frames, ipc_host};
@@ -47,11 +47,12 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 28] = [
+pub const TARGETS: [Target; 29] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
     ("fidl_decode", fidl_decode),
+    ("fidl_ir", fidl_ir),
     ("fidl_schema", fidl_schema),
     ("filter_bytecode", filter_bytecode),
     ("filter_message", filter_message),

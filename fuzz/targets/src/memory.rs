@@ -1,7 +1,7 @@
 //! Shared memory that its producer changes while the service takes chunks out of it and scrapes it.
 
-use esatto_ports::{consumer_port, producer_port};
 use esatto_ports::Rpc as _;
+use esatto_ports::{consumer_port, producer_port};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

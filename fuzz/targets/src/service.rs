@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esatto_protozero::Owned;
-use esatto_schema::{ChangeTraceConfigRequest, EnableTracingRequest, TraceConfig,};
+use esatto_schema::{ChangeTraceConfigRequest, EnableTracingRequest, TraceConfig};
 use esatto_service::{
     CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Now, Output, Outputs, Peer, ProducerCall, Service,
     ServiceConfig, SystemFacts, TimerId,

@@ -25,6 +25,7 @@ targets! {
     codegen_plugin
     consumer_frames
     fidl_decode
+    fidl_ir
     fidl_schema
     filter_bytecode
     filter_message

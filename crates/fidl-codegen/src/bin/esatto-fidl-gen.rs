@@ -11,11 +11,13 @@ use lexopt::prelude::*;
 const USAGE: &str = "\
 Generates Rust from .fidl files: types, clients and servers for the crate esatto-fidl.
 
-Usage: esatto-fidl-gen [OPTIONS] FILE.fidl...
+Usage: esatto-fidl-gen [OPTIONS] [FILE.fidl...]
 
 Name the files of all libraries that are used. The library zx is built in. Without -o and
 --bundle, the code of all libraries goes to the standard output.
 
+      --ir FILE.json     also read a library that Fuchsia's own compiler has compiled (fidlc --json);
+                         may be repeated
   -l, --library NAME     generate code only for this library; may be repeated
   -o, --out FOLDER       write a file for each library here, and mod.rs, which declares them: put
                          the folder where `mod NAME;` finds it
@@ -72,6 +74,10 @@ impl Job {
                     println!("esatto-fidl-gen {}", env!("CARGO_PKG_VERSION"));
                     return Ok(None);
                 }
+                Long("ir") => {
+                    job.config = job.config.ir(PathBuf::from(args.value()?));
+                    has_files = true;
+                }
                 Short('l') | Long("library") => job.config = job.config.library(args.value()?.string()?),
                 Short('o') | Long("out") => job.out = Some(args.value()?.into()),
                 Long("bundle") => job.bundle = Some(args.value()?.into()),
@@ -84,7 +90,7 @@ impl Job {
             }
         }
         if !has_files {
-            return Err("no .fidl file".into());
+            return Err("no .fidl file and no --ir FILE.json".into());
         }
         if job.check && job.out.is_none() && job.bundle.is_none() {
             return Err("nothing to check: add -o FOLDER or --bundle FILE".into());

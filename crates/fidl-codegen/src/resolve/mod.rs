@@ -46,8 +46,12 @@ pub(crate) fn resolve(files: &[File]) -> Result<Vec<Library>> {
     let mut libraries: BTreeMap<String, Library> = BTreeMap::new();
     for file in files {
         let name = file.library.dotted();
-        let library =
-            libraries.entry(name.clone()).or_insert_with(|| Library { name, doc: None, declarations: Vec::new() });
+        let library = libraries.entry(name.clone()).or_insert_with(|| Library {
+            name,
+            doc: None,
+            is_built_in: file.is_built_in,
+            declarations: Vec::new(),
+        });
         if let Some(doc) = doc(&file.attributes) {
             library.doc.get_or_insert_default().push_str(&doc);
         }

@@ -1,6 +1,6 @@
 //! How protocols are resolved: methods, payloads, errors, composition, ordinals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::layouts::modifiers;
 use super::scope::{Found, Item, check_distinct};
@@ -136,7 +136,7 @@ impl<'a> Resolver<'a> {
         let mut all = BTreeMap::new();
         for (name, (_, span)) in &composed {
             let mut methods = BTreeMap::new();
-            self.collect(name, &composed, &mut Vec::new(), &mut methods)?;
+            self.collect(name, &composed, &mut Vec::new(), &mut BTreeSet::new(), &mut methods)?;
             let mut ordinals: BTreeMap<u64, &str> = BTreeMap::new();
             for method in methods.values() {
                 if let Some(other) = ordinals.insert(method.ordinal, &method.name) {
@@ -188,11 +188,15 @@ impl<'a> Resolver<'a> {
         name: &Name,
         composed: &BTreeMap<Name, (Vec<Name>, &Span)>,
         path: &mut Vec<Name>,
+        seen: &mut BTreeSet<Name>,
         methods: &mut BTreeMap<String, Method>,
     ) -> Result<()> {
         let Some((parts, span)) = composed.get(name) else { return Ok(()) };
         if path.contains(name) {
             return Err(span.error(format!("the protocol `{name}` composes itself")));
+        }
+        if !seen.insert(name.clone()) {
+            return Ok(());
         }
         if let Some(DeclarationKind::Protocol(protocol)) =
             self.declarations.get(name).map(|declaration| &declaration.kind)
@@ -207,7 +211,7 @@ impl<'a> Resolver<'a> {
         }
         path.push(name.clone());
         for part in parts {
-            self.collect(part, composed, path, methods)?;
+            self.collect(part, composed, path, seen, methods)?;
         }
         path.pop();
         Ok(())

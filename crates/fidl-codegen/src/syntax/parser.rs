@@ -186,7 +186,7 @@ impl Parser {
                 Syntax::Old => self.old_declaration(attributes)?,
             });
         }
-        Ok(File { syntax: self.syntax, attributes, library, uses, declarations })
+        Ok(File { syntax: self.syntax, is_built_in: false, attributes, library, uses, declarations })
     }
 
     fn using(&mut self) -> Result<Use> {

@@ -20,6 +20,8 @@ pub(crate) struct Path {
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub(crate) syntax: Syntax,
+    /// It is a part of this compiler.
+    pub(crate) is_built_in: bool,
     pub(crate) attributes: Attributes,
     pub(crate) library: Path,
     pub(crate) uses: Vec<Use>,

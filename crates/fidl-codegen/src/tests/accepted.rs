@@ -229,7 +229,7 @@ fn libraries_use_each_other() {
         ("a.fidl", "library first.part; const SIZE uint32 = 4; type Shared = struct { a bool; };"),
         ("b.fidl", "library second; using first.part; type T = struct { a first.part.Shared; b array<bool, first.part.SIZE>; };"),
         ("c.fidl", "library second; using first.part as fp; type U = struct { a vector<fp.Shared>; t T; };"),
-    ])
+    ], &[])
     .unwrap();
     assert_eq!(size(&libraries, "second/T"), (5, 1));
     assert_eq!(size(&libraries, "second/U"), (24, 8));

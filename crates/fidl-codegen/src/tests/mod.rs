@@ -1,6 +1,7 @@
 //! Tests of the front end: files in, model or error out.
 
 mod accepted;
+mod ir;
 mod old;
 mod refused;
 
@@ -9,7 +10,7 @@ use crate::layout::Layouts;
 use crate::model::{Declaration, DeclarationKind, Library, Name, Type};
 
 fn libraries(text: &str) -> Vec<Library> {
-    compile([("test.fidl", text)]).unwrap()
+    compile([("test.fidl", text)], &[]).unwrap()
 }
 
 fn find<'a>(libraries: &'a [Library], full: &str) -> &'a Declaration {
@@ -20,7 +21,7 @@ fn find<'a>(libraries: &'a [Library], full: &str) -> &'a Declaration {
 
 /// Returns the error of a file that starts with `library test;`.
 fn refused(text: &str) -> String {
-    compile([("t.fidl", &*format!("library test;\n{text}"))]).unwrap_err().to_string()
+    compile([("t.fidl", &*format!("library test;\n{text}"))], &[]).unwrap_err().to_string()
 }
 
 fn size(libraries: &[Library], full: &str) -> (u64, u64) {

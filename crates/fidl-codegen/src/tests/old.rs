@@ -137,15 +137,24 @@ fn an_old_file_is_read_as_it_was_meant() {
 
 #[test]
 fn the_files_of_a_program_can_have_different_syntaxes() {
-    let libraries = compile([
-        ("a.fidl", "library a; using zx; struct A { zx.handle:VMO vmo; }; protocol P { M(A a); };"),
-        ("b.fidl", "library b; using a; using zx; type B = resource struct { a a.A; p client_end:a.P; s zx.Status; };"),
-    ]);
+    let libraries = compile(
+        [
+            ("a.fidl", "library a; using zx; struct A { zx.handle:VMO vmo; }; protocol P { M(A a); };"),
+            (
+                "b.fidl",
+                "library b; using a; using zx; type B = resource struct { a a.A; p client_end:a.P; s zx.Status; };",
+            ),
+        ],
+        &[],
+    );
     assert_eq!(size(&libraries.unwrap(), "b/B"), (12, 4));
-    let error = compile([
-        ("a.fidl", "library a; using zx; struct A { zx.handle:VMO vmo; };"),
-        ("b.fidl", "library b; using a; type B = struct { a a.A; };"),
-    ]);
+    let error = compile(
+        [
+            ("a.fidl", "library a; using zx; struct A { zx.handle:VMO vmo; };"),
+            ("b.fidl", "library b; using a; type B = struct { a a.A; };"),
+        ],
+        &[],
+    );
     let message = "b.fidl:1:39: this member can hold handles, so `B` must be a `resource`";
     assert_eq!(error.map(|_: Vec<Library>| ()).unwrap_err().to_string(), message);
 }
@@ -171,7 +180,8 @@ fn mistakes_in_old_files_have_their_place() {
     let deep = format!("struct A {{ {}bool{} a; }};", "vector<".repeat(100), ">".repeat(100));
     assert!(refused(&deep).ends_with("more than 64 nested types"), "{}", refused(&deep));
     // Loops among new types and old structs end.
-    let loops = compile([("a.fidl", "library a; type N = N;"), ("b.fidl", "library b; using a; struct S { a.N n; };")]);
+    let loops =
+        compile([("a.fidl", "library a; type N = N;"), ("b.fidl", "library b; using a; struct S { a.N n; };")], &[]);
     assert!(loops.unwrap_err().to_string().contains("contains itself"));
 }
 

@@ -121,14 +121,26 @@ fn versions_are_checked() {
 
 #[test]
 fn nothing_is_no_library() {
-    assert_eq!(compile([]).unwrap_err().to_string(), "no .fidl file is named");
+    assert_eq!(compile([], &[]).unwrap_err().to_string(), "no .fidl file and no file of Fuchsia's compiler is named");
     assert_eq!(
-        compile([("a.fidl", "")]).unwrap_err().to_string(),
+        compile([("a.fidl", "")], &[]).unwrap_err().to_string(),
         "a.fidl:1:1: expected `library NAME;`, found the end of the file"
     );
-    let error = compile([("a.fidl", "library A;")]).unwrap_err().to_string();
+    let error = compile([("a.fidl", "library A;")], &[]).unwrap_err().to_string();
     assert_eq!(
         error,
         "a.fidl:1:9: `A` is no part of a library name: use a letter, then letters and digits, all lower-case"
     );
+}
+
+#[test]
+fn protocols_that_compose_each_other_twice_are_read_at_once() {
+    let mut text = "library t;\nprotocol P0 {};\nprotocol Q0 {};\n".to_owned();
+    for level in 1..64 {
+        for name in ["P", "Q"] {
+            text +=
+                &format!("protocol {name}{level} {{ compose P{0}; compose Q{0}; M{name}{level}(); }};\n", level - 1);
+        }
+    }
+    assert!(compile([("t.fidl", text.as_str())], &[]).is_ok());
 }
