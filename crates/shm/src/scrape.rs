@@ -3,8 +3,12 @@
 //!
 //! As in [`crate::service_region`], nothing here trusts the region.
 
+use core::ops::Range;
+
+use esatto_map::LargeMap;
+
 use crate::{
-    abi::{CHUNK_HEADER_SIZE, ChunkState, FRAGMENT_SIZE_LEN, PageWord},
+    abi::{CHUNK_HEADER_SIZE, ChunkState, FRAGMENT_SIZE_LEN},
     chunk_states::Smb,
     fragments::{SizeField, parse_size},
     memory::Region,
@@ -15,10 +19,11 @@ impl<R: Region> ServiceRegion<R> {
     /// Copies chunks that were not committed yet, without changing them (§16).
     ///
     /// For each chunk with content, `wanted` decides from the header if it is wanted (the writer is
-    /// registered, and its buffer belongs to the session). If it is, its payload is copied to
-    /// `scratch` and passed to `found`. Pages that were never used are not read, because a read
-    /// would allocate them. If a chunk is still being written, only its finished fragments are
-    /// copied. The rest of the payload reads as zero.
+    /// registered, and its buffer belongs to the session); it may be asked twice. If it is, its
+    /// payload is copied to `scratch` and passed to `found`. No chunk is passed without the earlier
+    /// chunks of its writer that were not committed. Pages that were never used are not read,
+    /// because a read would allocate them. If a chunk is still being written, only its finished
+    /// fragments are copied. The rest of the payload reads as zero.
     pub fn scrape(
         &self,
         scratch: &mut Vec<u8>,
@@ -30,54 +35,81 @@ impl<R: Region> ServiceRegion<R> {
 }
 
 /// [`ServiceRegion::scrape`], also for emulated producers, which scrape their own chunks.
+///
+/// Writers go on meanwhile. While this looks at one page after the other, a writer may fill pages
+/// that it has passed, and then one that it has not. So a first look at the headers finds the
+/// newest chunk of each writer. All earlier ones are there at the second look, which takes no newer
+/// ones.
 pub(crate) fn scrape<R: Region>(
     smb: &Smb<R>,
     scratch: &mut Vec<u8>,
     wanted: &mut dyn FnMut(&ChunkInfo) -> bool,
     found: &mut dyn FnMut(&ChunkInfo, &[u8]),
 ) {
+    let mut newest: LargeMap<u16, u32> = LargeMap::new();
+    each_with_content(smb, &mut |info, _| {
+        if wanted(info) {
+            let last = newest.get_or_insert_with(info.writer_id, || info.chunk_id);
+            if is_newer(info.chunk_id, *last) {
+                *last = info.chunk_id;
+            }
+        }
+    });
+    if newest.is_empty() {
+        return;
+    }
+    each_with_content(smb, &mut |info, payload| {
+        let is_known = newest.get(&info.writer_id).is_some_and(|last| !is_newer(info.chunk_id, *last));
+        if is_known && wanted(info) {
+            copy_finished(smb, info, payload, scratch);
+            if !smb.region().is_lost() {
+                found(info, scratch);
+            }
+        }
+    });
+}
+
+/// Returns whether a chunk follows another one of its writer. The numbers wrap.
+fn is_newer(id: u32, than: u32) -> bool {
+    id != than && id.wrapping_sub(than) <= u32::MAX / 2
+}
+
+/// Passes each chunk with content to `visit`, with the range of its payload in the region.
+fn each_with_content<R: Region>(smb: &Smb<R>, visit: &mut dyn FnMut(&ChunkInfo, Range<usize>)) {
     for page in 0..smb.pages() {
         if !smb.is_page_used(page) {
             continue;
         }
         let word = smb.page_word(page);
         for index in 0..word.chunks() {
-            scrape_chunk(smb, page, index, word, scratch, wanted, found);
+            let Some(chunk) = smb.observe(page, index, word) else { continue };
+            if chunk.state == ChunkState::Free {
+                continue;
+            }
+            let complete = chunk.state == ChunkState::Complete;
+            let header = smb.header_at(chunk.offset);
+            #[expect(clippy::cast_possible_truncation, reason = "a page has at most 14 chunks")]
+            let info = ChunkInfo::new(page, index as u32, header, complete);
+            // If the count is 2 or more, the header is initialised and one fragment is finished. A
+            // complete chunk counts even if it is empty: without it, the next chunk would seem to
+            // come after a gap.
+            if info.writer_id != 0 && (complete || info.finished_count() > 0) {
+                visit(&info, chunk.offset + CHUNK_HEADER_SIZE..chunk.offset + chunk.size);
+            }
         }
     }
 }
 
-fn scrape_chunk<R: Region>(
-    smb: &Smb<R>,
-    page: u32,
-    index: usize,
-    word: PageWord,
-    scratch: &mut Vec<u8>,
-    wanted: &mut dyn FnMut(&ChunkInfo) -> bool,
-    found: &mut dyn FnMut(&ChunkInfo, &[u8]),
-) {
-    let Some(chunk) = smb.observe(page, index, word) else { return };
-    if chunk.state == ChunkState::Free {
-        return;
-    }
-    let complete = chunk.state == ChunkState::Complete;
-    let header = smb.header_at(chunk.offset);
-    #[expect(clippy::cast_possible_truncation, reason = "a page has at most 14 chunks")]
-    let info = ChunkInfo::new(page, index as u32, header, complete);
-    // If the count is 2 or more, the header is initialised and one fragment is finished. A complete
-    // chunk counts even if it is empty: without it, the next chunk would seem to come after a gap.
-    if info.writer_id == 0 || (!complete && info.finished_count() == 0) || !wanted(&info) {
-        return;
-    }
-    scratch.clear();
-    scratch.resize(chunk.size - CHUNK_HEADER_SIZE, 0);
-    let begin = chunk.offset + CHUNK_HEADER_SIZE;
-    let finished =
-        if complete { scratch.len() } else { finished_len(smb.region(), begin, scratch.len(), info.finished_count()) };
-    smb.region().read_into(begin, &mut scratch[..finished]);
-    if !smb.region().is_lost() {
-        found(&info, scratch);
-    }
+/// Copies the finished fragments of a payload. The rest of `out` is zero.
+fn copy_finished<R: Region>(smb: &Smb<R>, info: &ChunkInfo, payload: Range<usize>, out: &mut Vec<u8>) {
+    out.clear();
+    out.resize(payload.len(), 0);
+    let finished = if info.complete {
+        out.len()
+    } else {
+        finished_len(smb.region(), payload.start, out.len(), info.finished_count())
+    };
+    smb.region().read_into(payload.start, &mut out[..finished]);
 }
 
 /// Returns the length of the first `count` fragments in a payload that is still growing. Only bytes

@@ -20,17 +20,16 @@ impl Producer {
         let Self { memory, writers, allowed_buffers, .. } = self;
         let Buffers { by_id, scratch, .. } = buffers;
         let Memory::Shared(memory) = memory else { return };
-        // Each page is looked at.
-        let pages = memory.size_bytes() / memory.page_size_bytes().max(1);
+        // Each page is looked at twice.
+        let pages = 2 * memory.size_bytes() / memory.page_size_bytes().max(1);
         cx.charge(pages);
         let target_of = |writer: u16| {
             let target = writer_from_wire(writer.into()).and_then(|writer| writers.get(writer));
             target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target))
         };
         let mut uncommitted: Map<BufferId, usize> = Map::new();
-        // Threads go on. While this looks at one page after the other, a thread may fill pages that
-        // it has passed, and then one that it has not. So the first look only finds the newest
-        // chunk of each writer. All earlier ones are there at the second look.
+        // Threads go on. A scrape has no gaps, but a second one may have more chunks. So the first
+        // one only finds the newest chunk of each writer, and whether all up to it fit.
         let mut newest: LargeMap<u16, u32> = LargeMap::new();
         if allowed_buffers.iter().any(|id| by_id.get(id).is_some_and(|buffer| buffer.keeps_unread())) {
             cx.charge(pages);

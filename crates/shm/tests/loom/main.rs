@@ -63,6 +63,7 @@ models![
     two_writers::complete_and_free_on_one_page_without_losing_a_state,
     scraping::sees_only_finished_fragments,
     scraping::sees_all_of_a_complete_chunk,
+    scraping::sees_no_chunk_without_the_one_before,
     scraping::sees_each_writers_own_fragments,
     scraping::never_sees_the_chunk_of_before,
     direct_patches::are_in_the_chunk_that_is_taken,

@@ -70,6 +70,29 @@ pub(crate) fn sees_all_of_a_complete_chunk() {
     });
 }
 
+/// A writer begins its next chunk before it completes the last one, as Perfetto's writers do. The
+/// page word that a look loads may be older than the content of the next chunk.
+pub(crate) fn sees_no_chunk_without_the_one_before() {
+    check(3, || {
+        let smb = smb(PageLayout::Div2);
+        let writer = {
+            let smb = smb.clone();
+            thread::spawn(move || {
+                smb.try_partition(0, PageLayout::Div2);
+                let first = smb.acquire_for_writing(0, 0, header(5, 1, 1)).unwrap();
+                let second = smb.acquire_for_writing(0, 1, header(5, 2, 1)).unwrap();
+                smb.complete(first).unwrap();
+                write_fragment(&smb, &second, 0, mark(5, 2));
+                announce_count(&smb, &second, 2);
+            })
+        };
+        let mut found = Vec::new();
+        service(&smb).scrape(&mut Vec::new(), |_| true, |info, _| found.push(info.chunk_id));
+        assert!([&[][..], &[1], &[1, 2]].contains(&&found[..]), "{found:?}");
+        writer.join().unwrap();
+    });
+}
+
 pub(crate) fn sees_each_writers_own_fragments() {
     check(2, || {
         let smb = smb(PageLayout::Div2);

@@ -1,4 +1,6 @@
-use esatto_shm::{ChunkInfo, abi::ChunkFlags};
+use std::{collections::HashMap, thread};
+
+use esatto_shm::{ChunkInfo, ExhaustedPolicy, abi::ChunkFlags};
 
 use crate::rig::{Rig, raw_packet, sizes, test_packet};
 
@@ -91,4 +93,38 @@ fn unwanted_writers_are_not_taken() {
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
     assert!(scrape(&rig, 2).is_empty());
+}
+
+#[test]
+fn no_chunk_is_taken_without_those_before_it() {
+    const WRITERS: usize = 2;
+    // Nobody takes the chunks, so the first of each writer stays.
+    let rig = Rig::new(4 << 20);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|_| {
+                let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::Drop);
+                scope.spawn(move || {
+                    while writer.drop_count() == 0 {
+                        test_packet(&mut writer, 1, &"x".repeat(300));
+                    }
+                })
+            })
+            .collect();
+        let mut scrapes = 0;
+        while !writers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let mut ids: HashMap<u16, Vec<u32>> = HashMap::new();
+            rig.service.scrape(
+                &mut Vec::new(),
+                |_| true,
+                |info, _| ids.entry(info.writer_id).or_default().push(info.chunk_id),
+            );
+            for (writer, mut ids) in ids {
+                ids.sort_unstable();
+                assert!(ids.iter().copied().eq(0..ids.len() as u32), "writer {writer}, scrape {scrapes}: {ids:?}");
+            }
+            scrapes += 1;
+        }
+        assert!(scrapes > 0);
+    });
 }
