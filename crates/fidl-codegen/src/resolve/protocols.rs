@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layouts::modifiers;
+use super::layouts::{camel_case, modifiers};
 use super::scope::{Found, Item, check_distinct};
 use super::{Context, Resolver, notes, versions};
 use crate::error::Result;
@@ -90,7 +90,7 @@ impl<'a> Resolver<'a> {
         is_strict: bool,
         file: &'a File,
     ) -> Result<MethodKind> {
-        let base = format!("{}{}", protocol.name, method.name.text);
+        let base = format!("{}{}", camel_case(&protocol.name), camel_case(&method.name.text));
         let Some(request) = &method.request else {
             let payload = match &method.response {
                 Some(payload) => self.payload(payload, &format!("{base}Request"), file)?,

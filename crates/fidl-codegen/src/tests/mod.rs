@@ -1,6 +1,7 @@
 //! Tests of the front end: files in, model or error out.
 
 mod accepted;
+mod facts;
 mod ir;
 mod old;
 mod refused;
