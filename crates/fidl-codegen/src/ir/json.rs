@@ -48,7 +48,7 @@ pub(super) struct Constant {
     pub(super) value: String,
 }
 
-/// What all declarations, members and methods can have.
+/// Fields of all declarations, members and methods.
 #[derive(Debug, Deserialize)]
 pub(super) struct Notes {
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Which syntax a file is written in, by what both cannot mean.
+//! Finds the syntax of a file by the parts that only one syntax has.
 
 use super::super::layouts::kind;
 use super::super::token::{Token, TokenKind};
