@@ -95,6 +95,8 @@ pub const SEQUENCES_RENAMED_FIELD: u32 = 4005;
 /// 0: gaps between two packets of a writer that found the shared memory full.
 /// `trace_writer_packet_loss` counts the gaps that begin within a packet.
 pub const GAPS_BETWEEN_PACKETS_FIELD: u32 = 4001;
+/// As [`GAPS_BETWEEN_PACKETS_FIELD`]: packets that were read after a loss, whatever its reason.
+pub const PACKETS_AFTER_LOSS_FIELD: u32 = 4002;
 
 /// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
 /// data sources that were refused since the last event with this field.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{
-    GAPS_BETWEEN_PACKETS_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
-    SLOW_STOPPING_DATA_SOURCES_FIELD, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
-    tracing_service_event, trigger, utsname,
+    GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD,
+    SHARED_MACHINE_ID_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info, trace_packet::field as packet_field,
+    trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -17,8 +17,9 @@ const MAX_BUFFERS: usize = 1024;
 /// Counts of a buffer that are read. The schema names fewer.
 const MAX_COUNTS_PER_BUFFER: usize = 128;
 
-/// Name of the count that only Esatto's service has.
+/// Names of the counts that only Esatto's service has.
 pub(crate) const GAPS_BETWEEN_PACKETS: &str = "gaps_between_packets";
+const PACKETS_AFTER_LOSS: &str = "packets_after_loss";
 /// The event after each reading of all buffers.
 pub(crate) const READ_COMPLETED: &str = "read_tracing_buffers_completed";
 /// The event that names programs that did not stop in time.
@@ -90,6 +91,7 @@ impl TraceStats {
 fn buffer_count(field: u32) -> String {
     match field {
         GAPS_BETWEEN_PACKETS_FIELD => GAPS_BETWEEN_PACKETS.to_owned(),
+        PACKETS_AFTER_LOSS_FIELD => PACKETS_AFTER_LOSS.to_owned(),
         field => field_names::name(field_names::buffer_stats(), field),
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use esatto_protozero::Fields;
-use esatto_schema::GAPS_BETWEEN_PACKETS_FIELD;
 use esatto_schema::trace_stats::BufferStats;
+use esatto_schema::{GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD};
 
 use crate::diagnostics;
 use crate::session::Session;
@@ -17,16 +17,25 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) fn explain(path: &Path, session: &Session) {
     let Ok(stats) = session.stats().wait_timeout(PATIENCE) else { return };
     let sum = |count: fn(&BufferStats) -> u64| stats.buffer_stats.iter().map(count).sum();
-    if let Some(lines) = in_words(sum(gaps), sum(overwritten)) {
+    if let Some(lines) = in_words(sum(gaps), sum(overwritten), sum(after_loss)) {
         diagnostics::say_once(format!("{} {lines}", path.display()));
     }
 }
 
 /// Returns the places where threads waited in vain for shared memory.
 fn gaps(buffer: &BufferStats) -> u64 {
+    our_count(buffer, GAPS_BETWEEN_PACKETS_FIELD) + buffer.trace_writer_packet_loss.unwrap_or(0)
+}
+
+/// Returns the packets that were read after a loss of any kind.
+fn after_loss(buffer: &BufferStats) -> u64 {
+    our_count(buffer, PACKETS_AFTER_LOSS_FIELD)
+}
+
+/// Returns a count that Perfetto does not have.
+fn our_count(buffer: &BufferStats, id: u32) -> u64 {
     let mut unknown = Fields::new(&buffer.unknown_fields);
-    let between = unknown.find(|field| field.id == GAPS_BETWEEN_PACKETS_FIELD).map_or(0, |field| field.as_u64());
-    between + buffer.trace_writer_packet_loss.unwrap_or(0)
+    unknown.find(|field| field.id == id).map_or(0, |field| field.as_u64())
 }
 
 /// Returns the chunks that were overwritten before they were written into the file.
@@ -34,7 +43,7 @@ fn overwritten(buffer: &BufferStats) -> u64 {
     buffer.chunks_overwritten.unwrap_or(0)
 }
 
-fn in_words(gaps: u64, overwritten: u64) -> Option<String> {
+fn in_words(gaps: u64, overwritten: u64, after_loss: u64) -> Option<String> {
     let of = |number: u64, what: &str| {
         (number > 0).then(|| format!("{number} {what}{}", if number == 1 { "" } else { "s" }))
     };
@@ -44,7 +53,11 @@ fn in_words(gaps: u64, overwritten: u64) -> Option<String> {
             "{chunks} of events overwritten: unfinished events did not fit into the buffer (ESATTO_TRACE_BUFFER_KB)"
         )
     });
-    let losses: Vec<String> = [gaps, chunks].into_iter().flatten().collect();
+    // Gaps and overwritten chunks also precede packets.
+    let is_explained = gaps.is_some() || chunks.is_some();
+    let unexplained = of(if is_explained { 0 } else { after_loss }, "gap");
+    let unexplained = unexplained.map(|gaps| format!("{gaps} between chunks of a thread"));
+    let losses: Vec<String> = [gaps, chunks, unexplained].into_iter().flatten().collect();
     (!losses.is_empty()).then(|| format!("lacks events: {}; see docs/concepts/losses.md", losses.join("; ")))
 }
 
@@ -54,9 +67,12 @@ mod tests {
 
     #[test]
     fn losses_are_counted_in_words() {
-        assert_eq!(in_words(0, 0), None);
-        let text = in_words(1, 2).expect("losses");
+        assert_eq!(in_words(0, 0, 0), None);
+        let text = in_words(1, 2, 3).expect("losses");
         assert!(text.starts_with("lacks events: 1 gap, where"), "{text}");
         assert!(text.contains("; 2 chunks of events overwritten: "), "{text}");
+        assert!(!text.contains("between chunks"), "the same losses: {text}");
+        let text = in_words(0, 0, 1).expect("losses");
+        assert!(text.starts_with("lacks events: 1 gap between chunks of a thread; see"), "{text}");
     }
 }

@@ -4,8 +4,8 @@ use esatto_ports::Rpc as _;
 use esatto_ports::consumer_port::method;
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::{
-    FlushRequest, GetTraceStatsResponse, TraceConfig, TracePacketReader, TraceStatsReader, WRITERS_LEFT_OUT_FIELD,
-    trace_config,
+    FlushRequest, GetTraceStatsResponse, PACKETS_AFTER_LOSS_FIELD, TraceConfig, TracePacketReader, TraceStatsReader,
+    WRITERS_LEFT_OUT_FIELD, trace_config,
 };
 use esatto_service::Input;
 
@@ -363,4 +363,28 @@ fn a_read_ends_when_its_session_is_freed() {
     world.consumer_call(consumer, method::FreeBuffers::METHOD, &[]);
     assert!(!world.replies[&call].back().unwrap().has_more);
     world.feed(Input::Ready(consumer));
+}
+
+#[test]
+fn packets_after_a_loss_are_counted() {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds"]));
+    let mut count_after = |chunks: &[u32]| {
+        for &id in chunks {
+            world.commit(&mut producer, 1, 1, id, &[&packet("a")]);
+        }
+        world.read(consumer);
+        let call = world.consumer_call(consumer, method::GetTraceStats::METHOD, &[]);
+        let reply = GetTraceStatsResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
+        let stats = reply.trace_stats.expect("statistics");
+        let mut fields = Fields::new(&stats.buffer_stats[0].unknown_fields);
+        fields.find(|field| field.id == PACKETS_AFTER_LOSS_FIELD).map(|field| field.as_u64())
+    };
+    assert_eq!(count_after(&[0, 1]), None);
+    // The service never gets the chunk between them.
+    assert_eq!(count_after(&[3]), Some(1));
+    assert_eq!(count_after(&[4]), Some(1));
 }
