@@ -1,11 +1,13 @@
 //! [`Link`]: the sending side of a connection, which threads share.
 
 use std::io;
-use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use esatto_ipc::{Interest, Readiness};
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::call_error::CallError;
 use crate::header::Header;
@@ -19,6 +21,8 @@ pub const MAX_WAITING_BYTES: usize = 1 << 20;
 pub(crate) struct Link {
     pub(crate) socket: Socket,
     outbox: Mutex<Sending>,
+    /// Wakes the thread that waits for the socket.
+    bell: OnceLock<OwnedFd>,
 }
 
 #[derive(Debug, Default)]
@@ -26,12 +30,14 @@ struct Sending {
     outbox: Outbox,
     /// Of the driver, which flushes.
     waker: Option<Waker>,
+    /// A thread waits for the socket, but not for room in it.
+    needs_bell: bool,
     is_closed: bool,
 }
 
 impl Link {
     pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, outbox: Mutex::default() }
+        Self { socket, outbox: Mutex::default(), bell: OnceLock::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Sending> {
@@ -55,7 +61,32 @@ impl Link {
             if let Some(waker) = sending.waker.take() {
                 waker.wake();
             }
+            if std::mem::take(&mut sending.needs_bell) {
+                if let Some(bell) = self.bell.get() {
+                    // It can only be full of rings.
+                    let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Sends what waits. Then waits until the socket is ready, a message of another thread has to
+    /// wait for room, or the time is over. `interest` gets true if messages wait for room.
+    pub(crate) fn wait(&self, interest: impl Fn(bool) -> Interest, timeout: Option<Duration>) -> io::Result<()> {
+        let bell = match self.bell.get() {
+            Some(bell) => bell,
+            None => {
+                let new = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+                self.bell.get_or_init(|| new)
+            }
+        };
+        let mut sending = self.lock();
+        let write = !sending.outbox.flush(&self.socket)?;
+        sending.needs_bell = !write;
+        drop(sending);
+        self.socket.wait(interest(write), bell, timeout)?;
+        self.lock().needs_bell = false;
         Ok(())
     }
 
@@ -65,24 +96,25 @@ impl Link {
     }
 
     /// Sends what waits, as soon as the socket has room, and wakes the task when there is more.
-    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>, io: &mut impl Readiness) -> io::Result<()> {
+    /// Returns true if nothing is left.
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>, io: &mut impl Readiness) -> io::Result<bool> {
         loop {
             let mut sending = self.lock();
             sending.waker = Some(cx.waker().clone());
             if sending.outbox.flush(&self.socket)? {
-                return Ok(());
+                return Ok(true);
             }
             drop(sending);
             match io.poll_writable(cx) {
                 Poll::Ready(result) => result?,
-                Poll::Pending => return Ok(()),
+                Poll::Pending => return Ok(false),
             }
         }
     }
 
-    /// Returns the events to wait for.
-    pub(crate) fn interest(&self) -> Interest {
-        Interest { read: true, write: !self.lock().outbox.is_empty() }
+    /// Returns true if messages wait for room in the socket.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.lock().outbox.is_empty()
     }
 
     /// Lets no more messages through, and ends the connection.

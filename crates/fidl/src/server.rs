@@ -22,7 +22,7 @@ use crate::socket::{Inbox, Message, Received, Socket};
 use crate::wire::decode;
 
 /// Messages that one connection handles in a row, before others get their turn.
-const MESSAGES_PER_TURN: usize = 64;
+pub(crate) const MESSAGES_PER_TURN: usize = 64;
 
 /// Methods of a protocol, as generated code connects them with a program's.
 pub trait Dispatch {
@@ -109,15 +109,11 @@ impl<D: Dispatch> Server<D> {
     /// The reason, unless the client closed the connection.
     pub fn run(&mut self) -> Result<(), CallError> {
         loop {
-            let progress = self.turn()?;
-            // While responses wait, no more calls are taken.
-            let write = !self.shared.link.flush()?;
-            match progress {
+            match self.pump()? {
                 Progress::Ended => return Ok(()),
-                // They may be in memory, where the socket does not tell of them.
-                Progress::More if !write => {}
-                Progress::More | Progress::Idle => {
-                    self.shared.link.socket.wait(Interest { read: !write, write }, None)?;
+                Progress::More => {}
+                Progress::Idle => {
+                    self.shared.link.wait(interest, None)?;
                 }
             }
         }
@@ -134,16 +130,17 @@ impl<D: Dispatch> Server<D> {
 
     fn poll(&mut self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<Result<(), CallError>> {
         loop {
-            match self.turn()? {
-                Progress::Ended => return Poll::Ready(Ok(())),
-                Progress::More => {
-                    cx.waker().wake_by_ref();
-                    self.shared.link.poll_flush(cx, io)?;
-                    return Poll::Pending;
-                }
-                Progress::Idle => {}
+            let progress = self.turn()?;
+            if progress == Progress::Ended {
+                return Poll::Ready(Ok(()));
             }
-            self.shared.link.poll_flush(cx, io)?;
+            if !self.shared.link.poll_flush(cx, io)? {
+                return Poll::Pending;
+            }
+            if progress == Progress::More {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             match io.poll_readable(cx) {
                 Poll::Ready(result) => result?,
                 Poll::Pending => return Poll::Pending,
@@ -152,27 +149,35 @@ impl<D: Dispatch> Server<D> {
     }
 
     /// Handles messages that are there, and sends what waits: for event loops. After
-    /// [`Progress::More`], it wants to be called again without waiting for the socket.
+    /// [`Progress::More`], it wants to be called again without waiting for the socket. While
+    /// responses or events wait for a client that does not read, it handles no messages.
     ///
     /// # Errors
     ///
     /// The reason, unless the client closed the connection.
     pub fn pump(&mut self) -> Result<Progress, CallError> {
         let progress = self.turn()?;
-        self.shared.link.flush()?;
-        Ok(progress)
+        if progress == Progress::Ended || self.shared.link.flush()? {
+            return Ok(progress);
+        }
+        Ok(Progress::Idle)
     }
 
-    /// Returns the events of the socket to wait for before the next [`pump`](Self::pump).
+    /// Returns the events of the socket to wait for before the next [`pump`](Self::pump). If other
+    /// threads answer calls or send events, it may change at any time, because one of their
+    /// messages has to wait for room.
     #[must_use]
     pub fn interest(&self) -> Interest {
-        self.shared.link.interest()
+        interest(self.shared.link.has_waiting())
     }
 
     fn turn(&mut self) -> Result<Progress, CallError> {
         for _ in 0..MESSAGES_PER_TURN {
             if self.shared.link.is_closed() {
                 return Ok(Progress::Ended);
+            }
+            if self.shared.link.has_waiting() {
+                return Ok(Progress::More);
             }
             match self.inbox.receive(&self.shared.link.socket) {
                 Ok(Received::Message(message)) => {
@@ -434,6 +439,11 @@ impl<P: Protocol> fmt::Debug for EventSender<P> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("EventSender").field("protocol", &P::NAME).finish_non_exhaustive()
     }
+}
+
+/// While messages wait for room, no more calls are taken.
+fn interest(write: bool) -> Interest {
+    Interest { read: !write, write }
 }
 
 fn malformed(error: BodyError) -> CallError {

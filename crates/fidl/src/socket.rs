@@ -74,8 +74,14 @@ impl Socket {
         Ok(Self { fd, is_stream })
     }
 
-    /// Waits for one of these events. Returns false if the time is over.
-    pub(crate) fn wait(&self, interest: Interest, timeout: Option<std::time::Duration>) -> io::Result<bool> {
+    /// Waits for one of these events, or for a ring of the bell, which is taken, or until the time
+    /// is over.
+    pub(crate) fn wait(
+        &self,
+        interest: Interest,
+        bell: &OwnedFd,
+        timeout: Option<std::time::Duration>,
+    ) -> io::Result<()> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, interest.read);
         flags.set(PollFlags::OUT, interest.write);
@@ -83,11 +89,16 @@ impl Socket {
             Some(duration) => Some(Timespec::try_from(duration).map_err(|_| io::ErrorKind::InvalidInput)?),
             None => None,
         };
-        match poll(&mut [PollFd::new(&self.fd, flags)], timeout.as_ref()) {
-            Ok(count) => Ok(count > 0),
-            Err(Errno::INTR) => Ok(true),
-            Err(error) => Err(error.into()),
+        let mut fds = [PollFd::new(&self.fd, flags), PollFd::new(bell, PollFlags::IN)];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        if fds[1].revents().contains(PollFlags::IN) {
+            // Another thread may have taken it.
+            let _ = rustix::io::read(bell, &mut [0; 8]);
+        }
+        Ok(())
     }
 
     /// Ends both directions, for all processes.
@@ -216,6 +227,8 @@ pub(crate) struct Inbox {
     bytes: Vec<u8>,
     taken: usize,
     handles: VecDeque<OwnedFd>,
+    /// The socket has told that the peer is gone. What the peer sent before can still be read.
+    is_reset: bool,
 }
 
 /// Result of [`Inbox::receive`].
@@ -241,11 +254,16 @@ impl Inbox {
                 Ok(result) => result,
                 Err(Errno::AGAIN) => return Ok(Received::Nothing),
                 Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) if !self.is_reset => {
+                    self.is_reset = true;
+                    continue;
+                }
                 Err(Errno::CONNRESET) => return Ok(Received::End),
                 Err(error) => return Err(error.into()),
             };
-            if is_cut {
-                return Err(invalid("the message is longer, or has more handles, than the limit"));
+            // The space for handles is rounded up.
+            if is_cut || !socket.is_stream && self.handles.len() > MAX_MESSAGE_HANDLES {
+                return Err(invalid(ABOVE_LIMIT));
             }
             if read == 0 {
                 return match self.bytes.len() == self.taken {
@@ -258,7 +276,7 @@ impl Inbox {
                 self.taken = 0;
                 self.bytes.extend_from_slice(&self.space[..read]);
                 if self.handles.len() > MAX_WAITING_HANDLES {
-                    return Err(invalid("handles came without their messages"));
+                    return Err(invalid(WITHOUT_MESSAGE));
                 }
             } else {
                 return Ok(Received::Message(Message {
@@ -284,22 +302,33 @@ impl Inbox {
 
     fn next_of_stream(&mut self) -> io::Result<Option<Message>> {
         let rest = &self.bytes[self.taken..];
+        if rest.is_empty() && !self.handles.is_empty() {
+            return Err(invalid(WITHOUT_MESSAGE));
+        }
         let Some(prefix) = rest.first_chunk::<PREFIX>() else { return Ok(None) };
         let [l0, l1, l2, l3, h0, h1, h2, h3] = *prefix;
         let length = usize::try_from(u32::from_le_bytes([l0, l1, l2, l3])).unwrap_or(usize::MAX);
         let handles = usize::try_from(u32::from_le_bytes([h0, h1, h2, h3])).unwrap_or(usize::MAX);
         if length > MAX_MESSAGE_BYTES || handles > MAX_MESSAGE_HANDLES {
-            return Err(invalid("the message is longer, or has more handles, than the limit"));
+            return Err(invalid(ABOVE_LIMIT));
         }
-        let Some(bytes) = rest.get(PREFIX..PREFIX + length) else { return Ok(None) };
+        // They come with the first byte of their message.
         if self.handles.len() < handles {
             return Err(invalid("the message lacks handles"));
         }
+        let Some(bytes) = rest.get(PREFIX..PREFIX + length) else {
+            // A read ends at the message whose handles it brings: these are of no later message.
+            return if self.handles.len() > handles { Err(invalid(WITHOUT_MESSAGE)) } else { Ok(None) };
+        };
         let bytes = bytes.to_vec();
         self.taken += PREFIX + length;
         Ok(Some(Message { bytes, handles: self.handles.drain(..handles).collect() }))
     }
 }
+
+const ABOVE_LIMIT: &str = "the message is longer, or has more handles, than the limit";
+
+const WITHOUT_MESSAGE: &str = "handles came without a message that announces them";
 
 fn invalid(message: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)

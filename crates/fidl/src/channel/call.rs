@@ -80,9 +80,10 @@ impl<M: Method> Call<'_, M> {
         state.wake_driver();
         let header = Header { txid, strictness: info.strictness, ordinal: info.ordinal };
         let sent = self.shared.link.send(header, &mut bytes, &handles);
-        if sent.is_err() {
+        let sent = sent.map_err(|error| {
             state.calls.remove(&txid);
-        }
+            self.shared.reason(&mut state, error)
+        });
         drop(state);
         traced.request_sent();
         if let Err(error) = sent {

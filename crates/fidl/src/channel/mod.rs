@@ -25,6 +25,7 @@ use crate::header::{EPITAPH, Header, Strictness};
 use crate::identity::{HELLO, Number, received, sending};
 use crate::link::{Link, MAX_WAITING_BYTES};
 use crate::protocol::{Method, MethodKind, Openness, Protocol};
+use crate::server::MESSAGES_PER_TURN;
 use crate::socket::{Inbox, Message, Received, Socket, cost};
 use crate::wire::decode;
 
@@ -122,6 +123,7 @@ impl<P: Protocol> Channel<P> {
         let traced = sending(M::INFO, &self.shared.connection, number, body, !handles.is_empty(), false);
         // The lock keeps the numbers in the order of the messages.
         let sent = self.shared.link.send(header, &mut bytes, &handles);
+        let sent = sent.map_err(|error| self.shared.reason(&mut state, error));
         if matches!(sent, Err(CallError::Full | CallError::TooLarge { .. })) {
             state.one_ways -= 1;
         }
@@ -190,11 +192,18 @@ impl<P: Protocol> Channel<P> {
                     self.shared.end(error.into());
                 }
                 let mut state = self.shared.lock();
-                while !state.has_enough_events() && self.shared.read_one(&mut state) {}
+                let mut messages = 0;
+                while messages < MESSAGES_PER_TURN && !state.has_enough_events() && self.shared.read_one(&mut state) {
+                    messages += 1;
+                }
                 if let Some(error) = &state.end {
                     return Poll::Ready(error.clone());
                 }
                 state.driver_waker = Some(cx.waker().clone());
+                if messages == MESSAGES_PER_TURN {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 if state.has_enough_events() {
                     return Poll::Pending;
                 }
@@ -361,6 +370,15 @@ impl Shared {
         Ok(())
     }
 
+    /// Returns the reason why a message could not be sent: what a server that closed the connection
+    /// said before, or `error`.
+    fn reason(&self, state: &mut State, error: CallError) -> CallError {
+        if matches!(error, CallError::Closed) {
+            while state.events.len() < MAX_WAITING_EVENTS && self.read_one(state) {}
+        }
+        state.end.clone().unwrap_or(error)
+    }
+
     /// Waits until `take` returns something, or the connection ends. Returns `None` if the time is
     /// over.
     fn wait<T>(
@@ -378,13 +396,17 @@ impl Shared {
             }
             // Only as much is read as this thread waits for: more events than the program takes
             // stay in the socket.
-            if !state.has_reader && self.read_one(&mut state) {
-                continue;
-            }
+            let has_read = !state.has_reader && self.read_one(&mut state);
             let left = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                Some(Duration::ZERO) => return None,
+                // A server that sends without a pause does not delay this.
+                Some(Duration::ZERO) => {
+                    return take(&mut state).or_else(|| state.end.clone().map(Err));
+                }
                 left => left,
             };
+            if has_read {
+                continue;
+            }
             if state.has_reader {
                 state = match left {
                     Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
@@ -406,10 +428,8 @@ impl Shared {
     }
 
     fn wait_for_socket(&self, left: Option<Duration>) -> io::Result<()> {
-        let write = !self.link.flush()?;
         // A server that waits until this client reads takes no messages meanwhile.
-        self.link.socket.wait(Interest { read: true, write }, left)?;
-        Ok(())
+        self.link.wait(|write| Interest { read: true, write }, left)
     }
 }
 
