@@ -159,7 +159,7 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Trace file to read
+    /// Trace file to read; - is standard input
     pub(crate) file: PathBuf,
     /// Print JSON
     #[arg(long)]

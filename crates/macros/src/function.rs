@@ -128,6 +128,13 @@ fn trace(mut function: Box<ImplItemFn>, options: &Options, owner: Option<&str>) 
     Ok(*function)
 }
 
+/// Returns the block with braces of this macro. The compiler would call those of the function
+/// unnecessary, because they become those of an inner block.
+fn without_lint(block: &Block) -> Block {
+    let span = Span::mixed_site().located_at(block.brace_token.span.join());
+    Block { brace_token: syn::token::Brace(span), stmts: block.stmts.clone() }
+}
+
 /// The parts of the code for the slices of one function.
 struct Site<'a> {
     options: &'a Options,
@@ -140,6 +147,7 @@ struct Site<'a> {
 impl Site<'_> {
     /// Returns the body of a synchronous function.
     fn call(&self, block: &Block, output: &ReturnType) -> Result<Block> {
+        let block = without_lint(block);
         if let Some((span, _)) = self.options.slices {
             return Err(Error::new(span, "this option is for async functions; this one is synchronous"));
         }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// Key of the ends of slices whose begin was not recorded.
+pub(crate) const UNMATCHED_ENDS: &str = "slice_ends_without_begin";
+
 /// A mistake in an event, a descriptor or a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Problem {
@@ -49,7 +52,7 @@ impl Problem {
             Self::DescriptorIncomplete => "track_descriptors_incomplete",
             Self::DescriptorConflict => "track_descriptors_conflicting",
             Self::MissingAncestor => "events_on_tracks_without_ancestor",
-            Self::UnmatchedEnd => "slice_ends_without_begin",
+            Self::UnmatchedEnd => UNMATCHED_ENDS,
             Self::MisplacedEnd => "slice_ends_over_open_slices",
             Self::ClockUnresolved => "timestamps_of_unknown_clocks",
             Self::ClockSnapshotInvalid => "clock_snapshots_invalid",

@@ -36,6 +36,15 @@ fn of_a_whole_trace() {
     assert!(json(&file).is_object());
 }
 
+#[test]
+fn of_standard_input() {
+    let file = official("official-v56-track-events.pftrace");
+    let stdin = std::fs::File::open(&file).expect("the trace");
+    let output = Command::new(esatto_bin()).args(["info", "-"]).stdin(stdin).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), text(&info(&file, &[]).stdout));
+}
+
 /// A service inside a program tells its version, but nothing of the system.
 #[test]
 fn of_a_program_that_records_itself() {

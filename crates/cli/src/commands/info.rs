@@ -59,8 +59,12 @@ fn damaged(file: &Path, summary: &Summary, last: &Error) -> Failure {
     Failure::new(what, format!("the report is about the {good} packets that can be read"))
 }
 
-/// Reads a trace to its end, or to the point where it cannot be read further.
+/// Reads a trace to its end, or to the point where it cannot be read further. `-` is standard
+/// input.
 pub(crate) fn read(path: &Path) -> Result<Summary, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(Summary::read(std::io::stdin().lock()));
+    }
     let file = File::open(path).attempt(|| format!("cannot read the trace {}", path.display()))?;
     Ok(Summary::read(BufReader::new(file)))
 }

@@ -363,9 +363,10 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if recorded.gaps > 0 {
         say!(
-            "Events were lost in {} places, because a program found its shared memory full. Give it more \
+            "Events were lost in {} place{}, because a program found its shared memory full. Give it more \
              (`Builder::shared_memory`), or let its threads wait (`stall`): see docs/concepts/losses.md.",
-            recorded.gaps
+            recorded.gaps,
+            if recorded.gaps == 1 { "" } else { "s" }
         );
     }
     if recorded.losses > 0 {

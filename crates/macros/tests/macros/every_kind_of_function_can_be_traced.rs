@@ -154,3 +154,12 @@ fn a_call_can_be_recorded_on_a_track() {
     assert_eq!(track_of("on_a_track"), Some("pump"));
     assert_eq!(track_of("on_a_track_made_for_the_call"), Some("pump 7"));
 }
+
+#[rustfmt::skip]
+#[esatto::trace(KINDS)]
+fn of_one_line() -> u32 { 5 }
+
+#[test]
+fn a_function_of_one_line_has_no_warning() {
+    assert_eq!(of_one_line(), 5);
+}

@@ -252,12 +252,14 @@ fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<Strin
             track_type,
             count: 0,
             instants: 0,
+            unfinished: 0,
             total_ns: 0,
             min_ns: i64::MAX,
             max_ns: 0,
         });
         entry.count += 1;
         entry.instants += u64::from(slice.instant);
+        entry.unfinished += u64::from(slice.duration.is_none());
         if let Some(duration) = slice.duration.filter(|_| !slice.instant) {
             entry.total_ns = entry.total_ns.saturating_add(duration);
             entry.min_ns = entry.min_ns.min(duration);

@@ -22,7 +22,7 @@ impl Summary {
     /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, connected_ns, enabled_ns, first_packet_ns, missing_ns, slices, threads: [{tid, name, slices}]}]` |
     /// | `process_count`, `thread_count`, `track_count`, `tracks_with_slices` | numbers |
     /// | `tracks` | `[{machine_id, type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
-    /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, total_ns, min_ns, max_ns}]}` |
+    /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, unfinished, total_ns, min_ns, max_ns}]}` |
     /// | `counters` | `[{machine_id, name, scope, pid, values, min, max, first, last}]` |
     /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events` | numbers |
     /// | `categories` | `{CATEGORY: slices}` |
@@ -96,6 +96,7 @@ impl Summary {
                 "track_type": entry.track_type.name(),
                 "count": entry.count,
                 "instants": entry.instants,
+                "unfinished": entry.unfinished,
                 "total_ns": entry.total_ns,
                 "min_ns": entry.min_ns,
                 "max_ns": entry.max_ns,

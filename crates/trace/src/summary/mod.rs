@@ -275,6 +275,8 @@ pub struct NameSummary {
     pub count: u64,
     /// Instants.
     pub instants: u64,
+    /// Slices without an end.
+    pub unfinished: u64,
     /// Sum of their durations.
     pub total_ns: i64,
     /// The shortest duration.

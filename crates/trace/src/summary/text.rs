@@ -10,6 +10,7 @@ use super::{SequenceSummary, Summary, ThreadSummary};
 use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 use crate::machines::HOST;
+use crate::problems::UNMATCHED_ENDS;
 use crate::service_report::{READ_COMPLETED, RELAY_DISCONNECTED, SLOW_STOPPING, ServiceEvent};
 
 /// Advice for programs whose first events are missing.
@@ -245,14 +246,22 @@ impl Summary {
             0 => String::new(),
             n => format!(", {n} unfinished"),
         };
-        let title = format!("Slices (nested up to {} deep{unfinished})", slices.max_depth);
+        let ends = match self.problems.get(UNMATCHED_ENDS) {
+            None => String::new(),
+            Some(1) => ", 1 end without begin".to_owned(),
+            Some(n) => format!(", {n} ends without begin"),
+        };
+        let title = format!("Slices (nested up to {} deep{unfinished}{ends})", slices.max_depth);
         let headers = ["name", "track", "count#", "instants#", "total#", "shortest#", "longest#"];
         let mut table = Table::new(title, &headers);
         for entry in &slices.by_name {
             table.row(|| {
                 let durations = [entry.total_ns, entry.min_ns, entry.max_ns];
-                let has_durations = entry.count != entry.instants;
-                let [total, min, max] = durations.map(|ns| if has_durations { time(ns) } else { String::new() });
+                let has_durations = entry.count > entry.instants + entry.unfinished;
+                let [mut total, min, max] = durations.map(|ns| if has_durations { time(ns) } else { String::new() });
+                if !has_durations && entry.unfinished > 0 {
+                    "unfinished".clone_into(&mut total);
+                }
                 let name = entry.name.clone().unwrap_or_else(|| "(no name)".to_owned());
                 let track = entry.track_type.name().to_owned();
                 [name, track, entry.count.to_string(), entry.instants.to_string(), total, min, max]
@@ -377,7 +386,9 @@ impl Summary {
 
     fn problem_table(&self) -> Table {
         let mut table = Table::new("Rules of the format that this trace breaks", &["rule", "times#"]);
-        for (rule, number) in &self.problems {
+        // The title of the slices tells the ends without a begin: a recording can begin in a slice.
+        let is_told = |rule: &str| rule == UNMATCHED_ENDS && self.slices.count > 0;
+        for (rule, number) in self.problems.iter().filter(|(rule, _)| !is_told(rule)) {
             table.row(|| [(*rule).to_owned(), number.to_string()]);
         }
         table

@@ -83,6 +83,8 @@ fn tracks_of_one_name_merge_and_overlaps_take_more_lanes() {
     assert_eq!(slices(&touching), ["a 100 100 0", "b 200 100 0", "z 300 - 0"]);
     assert_eq!(touching.summary().track_count(), 1);
     assert_eq!(touching.summary().slices.unfinished, 1);
+    let text = touching.summary().to_string();
+    assert!(text.lines().any(|line| line.ends_with(" unfinished")), "{text}");
 }
 
 #[test]
@@ -130,6 +132,8 @@ fn ends_match_by_name() {
     let summary = maker.summary();
     assert_eq!(summary.problems["slice_ends_over_open_slices"], 1);
     assert_eq!(summary.problems["slice_ends_without_begin"], 2);
+    let text = summary.to_string();
+    assert!(text.contains(", 2 ends without begin)") && !text.contains("slice_ends_without_begin"), "{text}");
     assert_eq!(summary.bounds_ns, Some((100, 140)));
 }
 
