@@ -54,6 +54,9 @@ impl TraceFiles {
         // If no thread starts, this drops the descriptor, and the closing threads close it.
         let started = self.admit(Some(owner)).map_err(io::Error::other);
         let started = started.and_then(|()| self.files.adopt(id, move || File::from(fd.into_owned())));
+        if let Err(why) = &started {
+            self.files.refuse_adopted(id, why.to_string());
+        }
         self.note_start(id, Some(owner), started);
     }
 
@@ -244,6 +247,12 @@ mod tests {
         files.create(FileId(2), path.as_os_str().as_encoded_bytes().to_vec());
         files.close(FileId(2));
         assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
+        // Whatever fails, nothing is left of it.
+        for id in 3..3 + 2 * MAX_FILES as u64 {
+            files.create(FileId(id), path.as_os_str().as_encoded_bytes().to_vec());
+            assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
+        }
+        assert!(files.files.is_empty());
         std::fs::remove_file(path).unwrap();
     }
 

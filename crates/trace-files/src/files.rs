@@ -50,7 +50,8 @@ impl<H: Host> Files<H> {
         self.start(id, Box::new(move |_| Some(file())))
     }
 
-    /// Creates a file that must not exist. [`FileEvent::Opened`] follows, also after an error.
+    /// Creates a file that must not exist. [`FileEvent::Opened`] follows, also after an error. After
+    /// an error, [`FileEvent::Closed`] follows too, without a call of [`close`](Self::close).
     ///
     /// # Errors
     ///
@@ -66,6 +67,11 @@ impl<H: Host> Files<H> {
             self.refuse(id, error.to_string());
         }
         started
+    }
+
+    /// Reports that a file whose descriptor was passed is not written.
+    pub fn refuse_adopted(&self, id: FileId, why: String) {
+        self.report.send(FileEvent::Written(id, Err(why), Vec::new()));
     }
 
     /// Reports that a file was not created.
@@ -118,8 +124,9 @@ impl<H: Host> Files<H> {
         let (jobs, todo) = channel();
         let report = self.report.clone();
         let body = move || {
-            let file = open(&report);
-            work(id, file, &todo, &report);
+            if let Some(file) = open(&report) {
+                work(id, file, &todo, &report);
+            }
             report.send(FileEvent::Closed(id));
         };
         self.report.host.spawn(id, Box::new(body))?;

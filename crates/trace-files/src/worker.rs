@@ -118,40 +118,36 @@ impl<H: Host> Report<H> {
 }
 
 /// Does the jobs of one file until it is closed.
-pub(crate) fn work<H: Host>(id: FileId, file: Option<File>, todo: &Receiver<Job>, report: &Report<H>) {
+pub(crate) fn work<H: Host>(id: FileId, file: File, todo: &Receiver<Job>, report: &Report<H>) {
     let host = &report.host;
-    let mut file = file.map(|file| Written { file, begin: None, size_bytes: 0 });
+    let mut written = Written { file, begin: None, size_bytes: 0 };
     let mut is_damaged = false;
     while let Some(job) = todo.recv() {
         match job {
             Job::Write(packets) => {
-                let result = match &mut file {
-                    Some(file) if !is_damaged => file.append(&packets, host),
-                    Some(_) => Err(io::Error::other("an earlier write to the file failed")),
-                    None => Err(io::Error::other(NOT_OPEN)),
+                let result = match is_damaged {
+                    false => written.append(&packets, host),
+                    true => Err(io::Error::other("an earlier write to the file failed")),
                 };
                 is_damaged |= result.is_err();
                 report.send(FileEvent::Written(id, text_of(result), packets));
             }
             Job::Sync => {
-                if let Some(Err(error)) = file.as_ref().map(|written| written.file.sync_data()) {
+                if let Err(error) = written.file.sync_data() {
                     host.sync_failed(&error);
                 }
             }
             Job::Lend(to, target) => {
-                let lent = match &file {
-                    Some(file) if !is_damaged => file.lend(host),
-                    _ => Err(io::Error::other("the file could not be written")),
+                let lent = match is_damaged {
+                    false => written.lend(host),
+                    true => Err(io::Error::other("the file could not be written")),
                 };
                 if target.send(Job::Copy(lent)).is_err() {
                     report.send(FileEvent::Copied(to, Err(NOT_OPEN.to_owned())));
                 }
             }
             Job::Copy(lent) => {
-                let result = lent.and_then(|lent| match &mut file {
-                    Some(file) => file.append_copy(&lent, host),
-                    None => Err(io::Error::other(NOT_OPEN)),
-                });
+                let result = lent.and_then(|lent| written.append_copy(&lent, host));
                 report.send(FileEvent::Copied(id, text_of(result)));
             }
         }

@@ -47,13 +47,20 @@ fn into_a_file_that_it_creates() {
     assert_eq!(record(&harness, config.clone(), None), None);
     assert_recorded(&path);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
-    // The service does not overwrite an existing file.
+    // The service does not overwrite an existing file, and nothing is left of what it refuses.
     let mut consumer = harness.consumer();
-    let reply = consumer.call("EnableTracing", &enable(config), Some(DEADLINE)).unwrap();
-    let error =
-        EnableTracingResponseReader::new(&reply.body).error().map(|error| String::from_utf8_lossy(error).into_owned());
-    let want = format!("output_path {}: File exists; remove it, or choose another path", path.display());
-    assert_eq!(error, Some(want));
+    for _ in 0..70 {
+        let reply = consumer.call("EnableTracing", &enable(config.clone()), Some(DEADLINE)).unwrap();
+        let error = EnableTracingResponseReader::new(&reply.body)
+            .error()
+            .map(|error| String::from_utf8_lossy(error).into_owned());
+        let want = format!("output_path {}: File exists; remove it, or choose another path", path.display());
+        assert_eq!(error, Some(want));
+    }
+    let path = harness.folder.path("another");
+    let config = TraceConfig { output_path: Some(path.to_str().unwrap().into()), ..streaming() };
+    assert_eq!(record(&harness, config, None), None);
+    assert_recorded(&path);
 }
 
 #[test]
