@@ -2,7 +2,7 @@
 //! clone holds everything, and so does the session.
 
 use crate::{assert_whole, path, recording, require, run_application, run_application_in};
-use esatto_tests::{Harness, Implementation, Signal, Skip};
+use esatto_tests::{Harness, Implementation, Signal, Skip, tp};
 
 mod by_id_and_by_name {
     use super::*;
@@ -59,6 +59,36 @@ flush_period_ms: 300"#;
         Ok(())
     }
     esatto_tests::for_each_service!(scenario);
+}
+
+/// A snapshot begins with an empty buffer, so the programs write their names into it again.
+#[test]
+fn of_transferred_buffers_can_be_read_each() {
+    esatto_tests::skip(|| {
+        require()?;
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::Ours);
+        let config = format!(
+            "buffers {{ size_kb: 16384 transfer_on_clone: true }} unique_session_name: \"mine\" {}",
+            crate::DATA_SOURCE
+        );
+        let _recording = harness.record(Implementation::Ours, "trace", &config);
+        let _application = harness.application(Implementation::Ours, crate::ENDLESS);
+        let mut end = 0;
+        for name in ["first", "second", "third"] {
+            std::thread::sleep(std::time::Duration::from_millis(1000));
+            let (code, log) = harness.run_perfetto(&["--clone-by-name", "mine", "-o", &path(&harness, name)]);
+            assert_eq!(code, 0, "{log}");
+            let query = "select count(*) as n, min(ts) as begin, max(ts) as end from slice";
+            let row = &tp::rows(&harness.path(name), query)[0];
+            assert!(row.int("n") > 100, "{name}: {}", row.int("n"));
+            let gap_ms = (row.int("begin") - end) / 1_000_000;
+            // The request takes a moment, in which events still refer to the names of before.
+            assert!(end == 0 || gap_ms < 500, "{name}: {gap_ms} ms");
+            end = row.int("end");
+        }
+        Ok(())
+    });
 }
 
 mod for_bug_reports {

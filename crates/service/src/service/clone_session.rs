@@ -77,7 +77,7 @@ impl Service {
         if streams && !file_attached {
             return Err("the session streams into a file: a file descriptor is needed to copy it to".to_owned());
         }
-        self.clear_before_clone(source)?;
+        self.clear_before_clone(source, cx)?;
 
         self.sessions.last.clone += 1;
         let id = CloneId(self.sessions.last.clone);
@@ -148,7 +148,7 @@ impl Service {
     }
 
     /// Empties the buffers whose old content clones do not want: all of them, or none.
-    fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
+    fn clear_before_clone(&mut self, source: SessionId, cx: &mut Context<'_>) -> Result<(), String> {
         let Some(session) = self.sessions.get(source) else { return Ok(()) };
         let is_cleared =
             |index: usize| session.config.buffers.get(index).is_some_and(|b| b.clear_before_clone == Some(true));
@@ -163,12 +163,14 @@ impl Service {
                 }
             }
         }
+        let emptied: Vec<usize> = old.iter().map(|&(index, ..)| index).collect();
         for (index, _, full) in old {
             if let Some(source) = self.sessions.get_mut(source) {
                 source.moved.add(full.stats());
             }
             self.follow(source, index, None);
         }
+        self.renew_state(source, &emptied, cx);
         Ok(())
     }
 
@@ -221,11 +223,21 @@ impl Service {
             source.moved = source.moved.plus(amounts);
         }
         if is_complete {
-            for index in moved {
+            for &index in &moved {
                 self.follow(source_id, index, Some(id));
             }
+            self.renew_state(source_id, &moved, cx);
         }
         is_complete
+    }
+
+    /// Lets the writers of buffers that were emptied write again what their next packets refer to.
+    fn renew_state(&mut self, source: SessionId, emptied: &[usize], cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(source) else { return };
+        let emptied: Vec<_> = emptied.iter().filter_map(|&index| session.buffers.get(index).copied()).collect();
+        if !emptied.is_empty() {
+            self.clear_incremental_state_of(source, |buffer| emptied.contains(&buffer), cx);
+        }
     }
 
     /// Notes that the content of a buffer was taken out. It follows the content that earlier clones

@@ -4,7 +4,7 @@ use esatto_map::LargeMap;
 
 use crate::api::TimerClock;
 use crate::context::Context;
-use crate::ids::{InstanceId, ProducerId, SessionId};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::producer::commands::{Command, encoded};
 use crate::service::Service;
 use crate::session::state::State;
@@ -47,20 +47,32 @@ impl Service {
     }
 
     pub(crate) fn clear_incremental_state(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        self.clear_incremental_state_of(session_id, |_| true, cx);
+        self.arm_incremental_state_clear(session_id, cx);
+    }
+
+    /// Sends the request to the data sources of some buffers.
+    pub(super) fn clear_incremental_state_of(
+        &mut self,
+        session_id: SessionId,
+        is_wanted: impl Fn(BufferId) -> bool,
+        cx: &mut Context<'_>,
+    ) {
         let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;
         };
         let mut requests: LargeMap<ProducerId, Vec<InstanceId>> = LargeMap::new();
         cx.charge(session.instances.len());
-        for instance in session.instances.iter().filter(|instance| instance.clears_incremental_state) {
-            requests.get_or_default(instance.producer).push(instance.id);
+        for instance in session.instances.iter() {
+            if instance.clears_incremental_state && is_wanted(instance.buffer) {
+                requests.get_or_default(instance.producer).push(instance.id);
+            }
         }
         for (producer, instances) in &requests {
             if let Some(producer) = self.producers.get_mut(*producer) {
                 producer.send(Command::Encoded(encoded::clear_incremental_state(instances)), cx);
             }
         }
-        self.arm_incremental_state_clear(session_id, cx);
     }
 
     pub(crate) fn arm_incremental_state_clear(&mut self, session_id: SessionId, cx: &mut Context<'_>) {

@@ -298,6 +298,51 @@ fn buffers_are_cleared_before_the_flush_if_the_config_says_so() {
 }
 
 #[test]
+fn writers_of_emptied_buffers_renew_their_state() {
+    let transferred = || BufferConfig { transfer_on_clone: Some(true), ..buffer(64) };
+    let cleared = || BufferConfig { clear_before_clone: Some(true), ..buffer(64) };
+    for (emptied, expected) in [(transferred(), true), (cleared(), true), (buffer(64), false)] {
+        let mut world = World::new();
+        let mut producer = world.producer("p");
+        for name in ["ds", "other"] {
+            world.register_as(
+                &producer,
+                esatto_schema::DataSourceDescriptor {
+                    name: Some(name.into()),
+                    no_flush: Some(true),
+                    handles_incremental_state_clear: Some(true),
+                    ..Default::default()
+                },
+            );
+        }
+        let mut of_other = source("other");
+        of_other.config.get_or_insert_with(Default::default).target_buffer = Some(1);
+        let sources = vec![source("ds"), of_other];
+        let config = TraceConfig { buffers: vec![emptied, buffer(64)], data_sources: sources, ..config(&[]) };
+        let consumer = world.consumer();
+        world.enable(consumer, &config);
+        let cloner = world.consumer();
+        for round in 0..2 {
+            let commands = world.commands(&producer);
+            let started = commands.iter().filter_map(|command| command.start_data_source.as_ref()?.new_instance_id);
+            let started: Vec<u64> = started.collect();
+            world.commit(&mut producer, 1, 1, round, &[&packet("names")]);
+            cloned(&mut world, cloner, &by_id(1));
+            world.consumer_call(cloner, method::FreeBuffers::METHOD, &[]);
+            let clears: Vec<_> =
+                world.commands(&producer).into_iter().filter_map(|command| command.clear_incremental_state).collect();
+            assert_eq!(clears.len(), usize::from(expected), "one for what is emptied");
+            if let (Some(clear), Some(first)) = (clears.first(), started.first()) {
+                assert_eq!(clear.data_source_ids, [*first], "the other buffer keeps its content");
+            }
+        }
+        // Nothing was taken, so nothing is missing.
+        cloned(&mut world, cloner, &by_id(1));
+        assert!(world.commands(&producer).iter().all(|command| command.clear_incremental_state.is_none()));
+    }
+}
+
+#[test]
 fn sessions_are_found_by_id_by_name_and_for_bug_reports() {
     let mut world = World::new();
     let scores = [("plain", 0), ("good", 7), ("best", 9), ("negative", -1)];
