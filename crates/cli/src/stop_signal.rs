@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 /// Request of the user, or of the system, to end.
 #[derive(Debug)]
@@ -21,7 +21,8 @@ pub(crate) struct StopSignal {
 
 impl StopSignal {
     /// Handles SIGINT, SIGTERM and SIGHUP for the rest of the process's life. SIGHUP stays ignored
-    /// if the parent process ignores it, as `nohup` does.
+    /// if the parent process ignores it, as `nohup` does. Handles SIGXFSZ, so that a write beyond
+    /// the limit of the size of files fails as on a full disk.
     pub(crate) fn install() -> io::Result<Self> {
         let (pipe, write_end) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
@@ -34,6 +35,7 @@ impl StopSignal {
             signal_hook::flag::register(signal, Arc::clone(&second))?;
             signal_hook::low_level::pipe::register(signal, write_end.try_clone()?)?;
         }
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         Ok(Self { pipe, received: false })
     }
 

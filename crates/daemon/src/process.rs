@@ -11,7 +11,7 @@ use std::sync::Arc;
 use esatto_ipc::sys;
 use log::LevelFilter;
 use rustix::process::{Resource, Rlimit};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::error::Error;
 use crate::shared_secret::SharedSecret;
@@ -73,11 +73,14 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// Ignores SIGHUP, which the end of a terminal or of an ssh connection sends. There is no log file
-/// to open again: the log goes to stderr.
-pub(crate) fn ignore_hangup() -> Result<(), Error> {
-    let failed = Error::system("handle signals");
-    signal_hook::flag::register(SIGHUP, Arc::default()).map(drop).map_err(failed)
+/// Ignores SIGHUP, which the end of a terminal or of an ssh connection sends: there is no log file
+/// to open again, because the log goes to stderr. Ignores SIGXFSZ too, so that a write beyond the
+/// limit of the size of files fails as on a full disk.
+pub(crate) fn ignore_signals() -> Result<(), Error> {
+    for signal in [SIGHUP, SIGXFSZ] {
+        signal_hook::flag::register(signal, Arc::default()).map_err(Error::system("handle signals"))?;
+    }
+    Ok(())
 }
 
 /// Returns a descriptor that gets a byte with each SIGTERM and SIGINT. A signal handler may do very

@@ -10,7 +10,7 @@ use crate::background;
 use crate::command_line::{self, Known};
 use crate::error::Error;
 use crate::process::{
-    Verbosity, ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
+    Verbosity, ignore_signals, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
 };
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
 use crate::sd_notify::ServiceManager;
@@ -102,7 +102,7 @@ fn serve(options: RelayOptions, verbosity: Verbosity) -> Result<(), Error> {
     let service = options.service.clone();
     let mut relay = Relay::open(options, socket_activation::relay_listener()?)?;
     let addresses = format!("listening on {}, forwarding to {service}", relay.address());
-    ignore_hangup()?;
+    ignore_signals()?;
     relay.stop_when_readable(stop_signal()?)?;
     log::info!("Started traced_relay, {addresses}");
     manager.ready(&format!("Relay, {addresses}"));

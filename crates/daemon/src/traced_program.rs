@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::metrics_file::MetricsFile;
 use crate::options::{Options, RelayEndpoints};
 use crate::process::{
-    Verbosity, ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
+    Verbosity, ignore_signals, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
 };
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation::{self, Inherited};
@@ -195,7 +195,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     if let Some(path) = settings.metrics_file.clone() {
         daemon.write_metrics(MetricsFile::create(path)?);
     }
-    ignore_hangup()?;
+    ignore_signals()?;
     daemon.stop_when_readable(stop_signal()?)?;
     let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     log::info!("Started traced, listening on {addresses}");

@@ -8,7 +8,8 @@ use std::process::Command;
 use esatto_tests::raw::RawProducer;
 use esatto_tests::tiny_disk::{DISK_BYTES, TinyDisk};
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Peer, Signal, esatto_bin, skip, wait_until, wire};
+use esatto_tests::{Harness, Implementation, Peer, Program, Signal, esatto_bin, skip, wait_until, wire};
+use rustix::process::{Resource, Rlimit};
 
 /// About a megabyte.
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
@@ -120,6 +121,39 @@ fn of_snapshots() {
         assert!(!log.contains("bytes are kept") && !disk.path().join("trace.0").exists(), "{log}");
         Ok(())
     });
+}
+
+/// The limit of the size of files has a signal of its own, which would kill the program.
+#[test]
+fn or_a_limit_of_the_size_of_files_does() {
+    const LIMIT: u64 = 1 << 20;
+    let limit = |program: &Program| {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(program.pid()).expect("a number"));
+        let limit = Rlimit { current: Some(LIMIT), maximum: Some(LIMIT) };
+        rustix::process::prlimit(pid, Resource::Fsize, limit).expect("a limit");
+    };
+    let harness = Harness::new();
+    let service = harness.service(Implementation::Ours);
+    let data_source = "data_sources { config { name: \"track_event\" track_event_config { \
+                       enabled_categories: \"rendering\" } } } buffers { size_kb: 16384 }";
+    // Its consumer writes its file.
+    let mut other = harness.record(Implementation::Ours, "other", data_source);
+    let streaming = format!("{data_source} write_into_file: true file_write_period_ms: 100");
+    let mut by_service = harness.record(Implementation::Ours, "by-service", &streaming);
+    limit(&service);
+    let many = Workload { rounds: 20_000, pause_us: 0, ..WORKLOAD };
+    let mut application = harness.application(Implementation::Ours, many);
+    wait_until("the recording ends", || (!by_service.program.is_running()).then_some(()));
+    let log = by_service.program.log();
+    assert!(log.contains("the trace file cannot be written: File too large"), "{log}");
+    assert!(std::fs::metadata(by_service.trace()).expect("a trace").len() <= LIMIT);
+    application.wait_ok();
+    // The service and the other session are still there.
+    limit(&other.program);
+    other.program.signal(Signal::INT);
+    assert_eq!(other.program.wait().code(), Some(1));
+    let log = other.program.log();
+    assert!(log.contains("File too large") && log.contains("bytes are kept"), "{log}");
 }
 
 /// The file takes up most of the disk, and nothing is in it but packets.
