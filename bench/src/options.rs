@@ -15,14 +15,15 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
               (compiles that library four times, the first time: minutes)
   rpc         calls of the RPC library, beside a bare ping-pong, ttrpc, tarpc, capnp-rpc and tonic; cost of its hooks,
               and of building it; calls through the layers of tower, beside a bare service and the layer of
-              tower-http; its parts are calls, hooks, build and tower
+              tower-http; its parts are calls, hooks and tower, and build, which runs only if it is named
+              (clean builds of all peers: minutes)
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
   Without a group: all.
 
   --json FILE       write the rows there, too
-  --rounds N        rounds in which both contenders are measured alternately (7)
+  --rounds N        rounds in which both contenders are measured alternately (7; rpc: 3)
   --traced PROGRAM  another tracing service, for sdk
   --part NAME       of sdk, service or rpc; may be given several times (all)";
 
@@ -55,7 +56,9 @@ impl Group {
 pub(crate) struct Options {
     pub(crate) groups: Vec<Group>,
     pub(crate) json: Option<PathBuf>,
+    /// The number on the command line, or the default of most groups.
     pub(crate) rounds: usize,
+    has_rounds: bool,
     pub(crate) traced: Option<PathBuf>,
     /// Parts of the groups `sdk`, `service` and `rpc`; none means all.
     pub(crate) parts: Vec<String>,
@@ -63,12 +66,23 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn wants(&self, part: &str) -> bool {
-        self.parts.is_empty() || self.parts.iter().any(|wanted| wanted == part)
+        self.parts.is_empty() || self.names(part)
+    }
+
+    /// Returns true if the part was asked for by name.
+    pub(crate) fn names(&self, part: &str) -> bool {
+        self.parts.iter().any(|wanted| wanted == part)
+    }
+
+    /// Returns the rounds of a group with another default.
+    pub(crate) fn rounds_or(&self, default: usize) -> usize {
+        if self.has_rounds { self.rounds } else { default }
     }
 
     /// Returns `None` after printing the usage, if the arguments ask for it.
     pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
-        let mut this = Self { groups: Vec::new(), json: None, rounds: 7, traced: None, parts: Vec::new() };
+        let mut this =
+            Self { groups: Vec::new(), json: None, rounds: 7, has_rounds: false, traced: None, parts: Vec::new() };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
@@ -77,6 +91,7 @@ impl Options {
                 "--traced" => this.traced = Some(value()?.into()),
                 "--rounds" => {
                     let text = value()?;
+                    this.has_rounds = true;
                     this.rounds = text
                         .parse()
                         .ok()

@@ -36,8 +36,9 @@ const BATCHES: &str = "20";
 pub(super) fn run(options: &Options) -> Result<Vec<Row>, String> {
     let program = cargo::build_variant("bench-rpc-peers", &[])?;
     let mut samples = Samples::new();
-    for round in 1..=options.rounds {
-        eprintln!("bench: rpc, calls, round {round} of {}", options.rounds);
+    let rounds = options.rounds_or(super::ROUNDS);
+    for round in 1..=rounds {
+        eprintln!("bench: rpc, calls, round {round} of {rounds}");
         let output = Command::new(&program)
             .arg(BATCHES)
             .stderr(std::process::Stdio::inherit())

@@ -34,8 +34,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, String> {
         (&with, &["--session", "one"]),
     ];
     let mut samples = states.map(|_| Samples::new());
-    for round in 1..=options.rounds {
-        eprintln!("bench: rpc, hooks, round {round} of {}", options.rounds);
+    let rounds = options.rounds_or(super::ROUNDS);
+    for round in 1..=rounds {
+        eprintln!("bench: rpc, hooks, round {round} of {rounds}");
         for ((program, args), samples) in states.iter().zip(&mut samples) {
             let mut command = Command::new(program);
             let results = traced::run(command.args(*args).args(["time", BATCHES, PAUSE_US]), || Ok(()))?;

@@ -21,8 +21,9 @@ const OFF: f64 = 5.0;
 pub(super) fn run(options: &Options) -> Result<Vec<Row>, String> {
     let program = cargo::build_variant("bench-rpc", &[])?;
     let (mut off, mut on) = (Samples::new(), Samples::new());
-    for round in 1..=options.rounds {
-        eprintln!("bench: rpc, tower, round {round} of {}", options.rounds);
+    let rounds = options.rounds_or(super::ROUNDS);
+    for round in 1..=rounds {
+        eprintln!("bench: rpc, tower, round {round} of {rounds}");
         for (samples, session) in [(&mut off, "none"), (&mut on, "one")] {
             let mut command = Command::new(&program);
             let results = traced::run(command.args(["--session", session, "time", BATCHES, PAUSE_US]), || Ok(()))?;
