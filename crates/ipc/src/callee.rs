@@ -42,6 +42,8 @@ pub struct Callee {
     deadlines: BTreeSet<(Instant, CallKey)>,
     ended: VecDeque<CallKey>,
     wakers: Vec<Waker>,
+    /// The last call, if hooks see it. Not a part of [`Invoked`], which has no drop this way.
+    invoked: Traced,
     refused: u64,
 }
 
@@ -81,8 +83,6 @@ pub struct Invoked<'a> {
     pub args: &'a [u8],
     /// Time at which the client gives up.
     pub deadline: Option<Instant>,
-    #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "empty"))]
-    pub(crate) traced: Traced,
 }
 
 /// Reason why a reply was not sent.
@@ -139,6 +139,7 @@ impl Callee {
             deadlines: BTreeSet::new(),
             ended: VecDeque::new(),
             wakers: Vec::new(),
+            invoked: Default::default(),
             refused: 0,
         }
     }
@@ -189,6 +190,11 @@ impl Callee {
             }
         }
         CalleeEvent::None
+    }
+
+    /// Returns the hooks' part of the call that [`handle`](Self::handle) has just returned.
+    pub(crate) fn take_invoked(&mut self) -> Traced {
+        std::mem::take(&mut self.invoked)
     }
 
     /// Answers a call, or, if `has_more`, sends one of the replies of a stream.
@@ -463,6 +469,7 @@ impl Callee {
             is_from_acceptor: false,
             own_flow_id: None,
         });
+        self.invoked.copy(&traced);
         let open = Open {
             key,
             method,
@@ -472,14 +479,14 @@ impl Callee {
             room,
             is_silent,
             watchers: Vec::new(),
-            traced: traced.clone(),
+            traced,
             replies: 0,
             attached: None,
         };
         self.request_bytes += open.bytes;
         self.fds += usize::from(has_fd);
         self.open.insert(request_id, open);
-        CalleeEvent::Invoke(Invoked { key, service, method_id, method, args, deadline, traced })
+        CalleeEvent::Invoke(Invoked { key, service, method_id, method, args, deadline })
     }
 
     /// Answers a call that cannot be made. Peers that know no status get the plain form.

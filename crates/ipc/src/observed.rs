@@ -131,6 +131,22 @@ mod imp {
             Self(Some(Arc::new(call)))
         }
 
+        /// Becomes a further handle of a call, if hooks see it.
+        #[inline(always)]
+        #[cfg(feature = "server")]
+        pub(crate) fn copy(&mut self, other: &Self) {
+            if other.0.is_some() {
+                self.copy_seen(other);
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        #[cfg(feature = "server")]
+        fn copy_seen(&mut self, other: &Self) {
+            self.clone_from(other);
+        }
+
         #[inline]
         fn with(&self, f: impl FnOnce(&'static Hooks, &Call)) {
             if let Some(call) = &self.0 {
@@ -329,6 +345,11 @@ mod imp {
         pub fn invocation<'a>(_: &'static Method, _: impl FnOnce() -> Begin<'a>) -> Self {
             Self
         }
+
+        /// Becomes a further handle of a call, if hooks see it.
+        #[inline(always)]
+        #[cfg(feature = "server")]
+        pub(crate) fn copy(&mut self, _: &Self) {}
 
         /// Tells that the socket has the call.
         #[inline]

@@ -360,6 +360,7 @@ impl Receiving {
             // Clients that do not mark their frames mean the next call that takes a descriptor.
             frame.has_fd |= !callee.features().has(Features::DESCRIPTORS) && self.fds.has_waiting();
             let event = callee.handle(&frame, &|index| dispatch.service(index), now, out);
+            let invoking = callee.take_invoked();
             let wakers = callee.take_wakers();
             let is_exact = callee.features().has(Features::DESCRIPTORS);
             if let CalleeEvent::PeerIdentity(claim) = &event {
@@ -377,7 +378,7 @@ impl Receiving {
             }
             if let CalleeEvent::Invoke(invoked) = event {
                 let mut fd = self.fds.take(frame.has_fd, is_exact);
-                let _invoking = invoked.traced.invoking();
+                let _invoking = invoking.invoking();
                 dispatch.dispatch(Invocation {
                     service: invoked.service,
                     method_id: invoked.method_id,
