@@ -247,7 +247,7 @@ mod tests {
         files.create(FileId(2), path.as_os_str().as_encoded_bytes().to_vec());
         files.close(FileId(2));
         assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
-        // Whatever fails, nothing is left of it.
+        // Nothing is left of failed ones.
         for id in 3..3 + 2 * MAX_FILES as u64 {
             files.create(FileId(id), path.as_os_str().as_encoded_bytes().to_vec());
             assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);

@@ -50,8 +50,8 @@ impl<H: Host> Files<H> {
         self.start(id, Box::new(move |_| Some(file())))
     }
 
-    /// Creates a file that must not exist. [`FileEvent::Opened`] follows, also after an error. After
-    /// an error, [`FileEvent::Closed`] follows too, without a call of [`close`](Self::close).
+    /// Creates a file that must not exist. [`FileEvent::Opened`] follows, also after an error.
+    /// After an error, [`FileEvent::Closed`] follows too, without a call of [`close`](Self::close).
     ///
     /// # Errors
     ///

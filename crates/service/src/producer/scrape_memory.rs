@@ -11,8 +11,28 @@ use crate::ids::{BufferId, writer_from_wire};
 use crate::shared_buffer::ChunkHeader;
 
 impl Producer {
+    /// Copies the uncommitted chunks of a producer that has disconnected.
+    ///
+    /// It may have died before it could register the writers of its last chunks. These go into the
+    /// buffer that it writes to, if there is only one.
+    pub(crate) fn scrape_last(&mut self, buffers: &mut Buffers, cx: &mut Context<'_>) {
+        let of_others = self.allowed_buffers.iter().next().copied().filter(|_| self.allowed_buffers.len() == 1);
+        self.copy_uncommitted(buffers, |_| true, of_others, cx);
+    }
+
     /// Copies the uncommitted chunks that are for the wanted buffers.
     pub(crate) fn scrape(&mut self, buffers: &mut Buffers, is_wanted: impl Fn(BufferId) -> bool, cx: &mut Context<'_>) {
+        self.copy_uncommitted(buffers, is_wanted, None, cx);
+    }
+
+    /// `of_others` is the buffer of writers that are not registered.
+    fn copy_uncommitted(
+        &mut self,
+        buffers: &mut Buffers,
+        is_wanted: impl Fn(BufferId) -> bool,
+        of_others: Option<BufferId>,
+        cx: &mut Context<'_>,
+    ) {
         if !self.wants_scraping || !self.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
             return;
         }
@@ -24,7 +44,7 @@ impl Producer {
         let pages = 2 * memory.size_bytes() / memory.page_size_bytes().max(1);
         cx.charge(pages);
         let target_of = |writer: u16| {
-            let target = writer_from_wire(writer.into()).and_then(|writer| writers.get(writer));
+            let target = writer_from_wire(writer.into()).and_then(|writer| writers.get(writer).or(of_others));
             target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target))
         };
         let mut uncommitted: Map<BufferId, usize> = Map::new();

@@ -115,11 +115,11 @@ impl Service {
         }
     }
 
-    /// Copies a producer's uncommitted chunks into their buffers.
+    /// Copies the uncommitted chunks of a producer that has disconnected into their buffers.
     pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
         if let Some(producer) = self.producers.get_mut(producer) {
             self.observer.report(Step::Scrape(None));
-            producer.scrape(&mut self.buffers, |_| true, cx);
+            producer.scrape_last(&mut self.buffers, cx);
         }
     }
 }

@@ -4,10 +4,11 @@
 use esatto_ports::Rpc as _;
 use esatto_ports::consumer_port::method;
 use esatto_protozero::Owned;
+use esatto_schema::trace_config::DataSource;
 use esatto_schema::{FlushRequest, TraceConfig, TraceReader};
 use esatto_service::{CallId, ChunkHeader, ClientId, FileId, Input};
 
-use crate::world::{FakeProducer, World, buffer, chunk_payload, config, packet, text_of};
+use crate::world::{FakeProducer, World, buffer, chunk_payload, config, packet, source, text_of};
 
 const PRODUCERS: u32 = 60;
 const CHUNKS: u32 = 50;
@@ -189,4 +190,28 @@ fn scraping_for_a_freed_session_is_bounded() {
     let warned = world.warnings.iter().filter(|text| text.contains("its file lacks some uncommitted data"));
     assert_eq!(warned.count(), 1, "{:?}", world.warnings);
     world.service.assert_consistent();
+}
+
+#[test]
+fn the_end_of_a_producer_gives_unregistered_writers_its_only_buffer() {
+    for (buffers, expected) in [(1, 1), (2, 0)] {
+        let sources = [source("ds"), DataSource { config: source("ds").config, ..Default::default() }];
+        let mut sources = sources.to_vec();
+        if let Some(config) = &mut sources[1].config {
+            config.target_buffer = Some(buffers - 1);
+        }
+        let mut world = World::new();
+        let consumer = world.consumer();
+        let all = vec![buffer(64), buffer(64)];
+        world.enable(consumer, &TraceConfig { buffers: all, data_sources: sources, ..config(&[]) });
+        let producer = world.scraped_producer("p");
+        world.register(&producer, "ds");
+        let header = ChunkHeader { writer_id: 7, chunk_id: 0, count: 1, flags: 0 };
+        world.memories[&producer.client].put(0, header, true, &chunk_payload(&[&packet("last words")]));
+        flush(&mut world, consumer, 10);
+        world.advance_ms(20);
+        assert_eq!(world.read_texts(consumer).len(), 0, "the writer may be registered later");
+        world.feed(Input::ProducerDisconnected(producer.client));
+        assert_eq!(world.read_texts(consumer).len(), expected);
+    }
 }
