@@ -29,6 +29,7 @@ mod rings_keep_the_names_of_their_events;
 mod sessions_can_be_awaited;
 mod sessions_wait_for_triggers;
 mod shutdown_leaves_nothing_behind;
+mod the_first_events_of_a_dying_program_are_kept;
 mod the_start_of_a_program_is_in_the_trace;
 mod track_events;
 mod two_copies_do_not_disturb_each_other;
