@@ -10,6 +10,7 @@ mod changing_memory;
 mod codegen;
 mod commit;
 mod fidl;
+mod fidl_transport;
 mod filter;
 mod frames;
 mod ipc;
@@ -29,6 +30,7 @@ pub use buffer::buffer;
 pub use codegen::codegen_plugin;
 pub use commit::service_commit;
 pub use fidl::{fidl_decode, fidl_ir, fidl_schema};
+pub use fidl_transport::fidl_transport;
 pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use frames::{consumer_frames, producer_frames};
 pub use ipc::{ipc_frames, ipc_host};
@@ -47,13 +49,14 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 30] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
     ("fidl_decode", fidl_decode),
     ("fidl_ir", fidl_ir),
     ("fidl_schema", fidl_schema),
+    ("fidl_transport", fidl_transport),
     ("filter_bytecode", filter_bytecode),
     ("filter_message", filter_message),
     ("filter_strings", filter_strings),

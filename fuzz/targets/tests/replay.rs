@@ -27,6 +27,7 @@ targets! {
     fidl_decode
     fidl_ir
     fidl_schema
+    fidl_transport
     filter_bytecode
     filter_message
     filter_strings
