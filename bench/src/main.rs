@@ -6,6 +6,7 @@
 mod build;
 mod c_abi;
 mod cargo;
+mod fidl;
 mod options;
 mod protozero;
 mod row;
@@ -42,6 +43,7 @@ fn run() -> Result<(), String> {
             Group::Service => service::run(&options)?,
             Group::CAbi => c_abi::run(&options)?,
             Group::Rpc => rpc::run(&options)?,
+            Group::Fidl => fidl::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

@@ -17,6 +17,8 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
               and of building it; calls through the layers of tower, beside a bare service and the layer of
               tower-http; its parts are calls, hooks and tower, and build, which runs only if it is named
               (clean builds of all peers: minutes)
+  fidl        encoding and decoding FIDL's wire format beside protozero, flatbuffers and bincode; its calls beside
+              those of the RPC library; cost of hooks that are off; its parts are values and calls
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -25,7 +27,7 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   --json FILE       write the rows there, too
   --rounds N        rounds in which both contenders are measured alternately (7; rpc: 3)
   --traced PROGRAM  another tracing service, for sdk
-  --part NAME       of sdk, service or rpc; may be given several times (all)";
+  --part NAME       of sdk, service, rpc or fidl; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -34,11 +36,12 @@ pub(crate) enum Group {
     Service,
     CAbi,
     Rpc,
+    Fidl,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 6] = [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Rpc, Self::Build];
+    const ALL: [Self; 7] = [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Rpc, Self::Fidl, Self::Build];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -47,6 +50,7 @@ impl Group {
             Self::Service => "service",
             Self::CAbi => "c-abi",
             Self::Rpc => "rpc",
+            Self::Fidl => "fidl",
             Self::Build => "build",
         }
     }
@@ -60,7 +64,7 @@ pub(crate) struct Options {
     pub(crate) rounds: usize,
     has_rounds: bool,
     pub(crate) traced: Option<PathBuf>,
-    /// Parts of the groups `sdk`, `service` and `rpc`; none means all.
+    /// Parts of the groups `sdk`, `service`, `rpc` and `fidl`; none means all.
     pub(crate) parts: Vec<String>,
 }
 
