@@ -39,6 +39,10 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
             (IpcError::Socket { source, .. }, Some(path)) if source.kind() == io::ErrorKind::PermissionDenied => {
                 failure.hint(permission_advice(path))
             }
+            (IpcError::Disconnected, _) => failure.hint(
+                "a service is there, but refused the connection: its log says why, for instance that too many \
+                 connections are open",
+            ),
             _ => match unusable_run_dir() {
                 // The service is where this user may not look.
                 Some((folder, why)) if !is_named && why.kind() == io::ErrorKind::PermissionDenied => {

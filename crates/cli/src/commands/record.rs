@@ -381,8 +381,8 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
     if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 {
         say!(
-            "The ring was overwritten, and with it names that later events need. To keep all events readable, add \
-             `incremental_state_config {{ clear_period_ms: 1000 }}` to the config."
+            "The ring was overwritten, and with it names that later events need: many events cannot be read, or none. \
+             For a readable ring, add `incremental_state_config {{ clear_period_ms: 1000 }}` to the config."
         );
     }
     let by_service = || {
