@@ -380,13 +380,17 @@ impl World {
 
     fn model_scraped(&mut self, index: usize, chunk: &Incoming, session: Option<u64>) {
         let Some(producer) = self.model.producers.get(&index) else { return };
-        let Some(&target) = producer.writers.get(&chunk.writer) else { return };
+        // At the end of a producer, writers that are not registered have its buffer, if it has one.
+        let only = producer.allowed.iter().next().filter(|_| session.is_none() && producer.allowed.len() == 1);
+        let registered = producer.writers.get(&chunk.writer);
+        let Some(&target) = registered.or(only) else { return };
+        let is_free_to_choose = registered.is_none();
         let is_wanted = session.is_none_or(|session| {
             self.model.sessions.get(&session).is_some_and(|session| session.buffers.contains(&target))
         });
         if is_wanted {
             let id = producer.id;
-            let is_taken = self.model.copy(index, id, target, chunk, false);
+            let is_taken = self.model.copy(index, id, target, chunk, is_free_to_choose);
             trace!(self, "scrape ({id}, {}) {} to {target}: {is_taken}", chunk.writer, show(chunk));
         }
     }
