@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use esatto_ipc::server::Server;
 use esatto_ipc::{Address, Channel, Listener};
 use esatto_rpc_tests::yard::{Place, message, yard};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Resource, Rlimit};
 
 /// Longer than anything takes.
@@ -24,7 +25,8 @@ fn connect(address: &Address) -> yard::Client {
 /// Serves while clients take all descriptors.
 fn play(name: &str, serve: impl FnOnce(Server<yard::ServeAsync<Place>>, Listener) + Send + 'static) {
     let server = Server::new(yard::ServeAsync::new(Place));
-    let address = Address::Abstract(format!("esatto-shortage-{name}-{}", std::process::id()).into_bytes());
+    let name = format!("esatto-shortage-{name}-{}", std::process::id());
+    let address = Address::Abstract(name.clone().into_bytes());
     let listener = Listener::bind(&address).expect("listens");
     let other = server.clone();
     let served = thread::spawn(move || serve(other, listener));
@@ -32,10 +34,13 @@ fn play(name: &str, serve: impl FnOnce(Server<yard::ServeAsync<Place>>, Listener
     first.get(&message(1, 1)).timeout(LONG).wait().expect("is answered");
 
     let before = rustix::process::getrlimit(Resource::Nofile);
-    let limit = Rlimit { current: Some(descriptors() as u64 + 20), ..before };
+    // The clients have theirs already. The server needs one or two for each.
+    let socket = || rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+    let clients: Vec<_> = (0..12).map(|_| socket()).collect();
+    let limit = Rlimit { current: Some(descriptors() as u64 + 8), ..before };
     rustix::process::setrlimit(Resource::Nofile, limit).expect("can be lowered");
-    // Each needs a descriptor here, and one or two there.
-    let clients: Vec<_> = (0..12).map(|_| connect(&address)).collect();
+    let peer = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
+    clients.iter().for_each(|client| rustix::net::connect(client, &peer).expect("connects"));
     let begin = Instant::now();
     while server.counters().failed_accepts == 0 {
         assert!(begin.elapsed() < LONG, "{:?}", server.counters());
