@@ -93,20 +93,23 @@ fn a_fault_within_a_copy_is_an_error() {
 
 #[test]
 fn scraping_of_lost_memory_finds_nothing() {
-    let victim = Victim::new();
-    let mut found = 0;
-    victim.service.scrape(
-        &mut Vec::new(),
-        |info| {
-            if info.page == 3 {
-                victim.truncate();
-            }
-            true
-        },
-        |_, _| found += 1,
-    );
-    assert_eq!(found, 3);
-    assert!(victim.region.is_lost());
+    for (look, expected) in [(1, 0), (2, 3)] {
+        let victim = Victim::new();
+        let (mut looks, mut found) = (0, 0);
+        victim.service.scrape(
+            &mut Vec::new(),
+            |info| {
+                looks += u32::from(info.page == 3);
+                if info.page == 3 && looks == look {
+                    victim.truncate();
+                }
+                true
+            },
+            |_, _| found += 1,
+        );
+        assert_eq!(found, expected, "lost during look {look}");
+        assert!(victim.region.is_lost());
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn of_buffers_that_are_moved_and_cleared() {
             .message(2, &source("e", 1))
             .message(2, &source("f", 2))
             .message(20, &builtin());
-        players.offer(&["d", "e", "f"]);
+        players.offer_without_state(&["d", "e", "f"]);
         players.enable(&config);
         let buffers = [(); 3].map(|()| players.await_start().buffer);
         for (writer, buffer) in (1..).zip(buffers) {

@@ -39,6 +39,14 @@ impl<'a> Players<'a> {
         }
     }
 
+    /// Data sources without incremental state. Of others, ours asks for names after a snapshot that
+    /// empties their buffer (`docs/spec/service.md` §13).
+    pub(crate) fn offer_without_state(&mut self, names: &[&str]) {
+        for (id, name) in (1..).zip(names) {
+            self.producer.register(&Proto::new().bytes(1, name).int(7, id));
+        }
+    }
+
     pub(crate) fn enable(&mut self, config: &Proto) {
         self.consumer.enable(config);
     }

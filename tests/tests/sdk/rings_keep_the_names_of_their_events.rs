@@ -10,8 +10,10 @@ esatto::categories! {
     static APP = "app";
 }
 esatto_tests::scenario!(
-    // Events before the first names in the ring.
-    [in_process] Scenario::new(record).check(check).tolerating(&["tokenizer_skipped_packets"])
+    // Events before the first names in the ring; a thread that was slow may have no others.
+    [in_process] Scenario::new(record)
+        .check(check)
+        .tolerating(&["tokenizer_skipped_packets", "traced_buf_incremental_sequences_dropped"])
 );
 
 const RING_KB: u32 = 1024;

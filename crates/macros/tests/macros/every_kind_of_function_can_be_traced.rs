@@ -86,6 +86,7 @@ impl Thing {
 fn a_call_is_a_slice_from_entry_to_return() {
     let trace = record(&KINDS, || {
         assert_eq!(plain(), 7);
+        assert_eq!(of_one_line(), 5);
         renamed();
         r#match();
         assert_eq!(*generic(&[1, 2]), 1);
@@ -100,6 +101,7 @@ fn a_call_is_a_slice_from_entry_to_return() {
     });
     let expected = [
         "plain",
+        "of_one_line",
         "another name",
         "match",
         "generic",
@@ -155,11 +157,7 @@ fn a_call_can_be_recorded_on_a_track() {
     assert_eq!(track_of("on_a_track_made_for_the_call"), Some("pump 7"));
 }
 
+// Compiles without a warning about braces.
 #[rustfmt::skip]
 #[esatto::trace(KINDS)]
 fn of_one_line() -> u32 { 5 }
-
-#[test]
-fn a_function_of_one_line_has_no_warning() {
-    assert_eq!(of_one_line(), 5);
-}
