@@ -40,6 +40,7 @@ impl World {
                 if let (Some(writer), Some(buffer), Some(producer)) =
                     (writer, buffer, self.model.producers.get_mut(&index))
                 {
+                    producer.seen.insert(writer as u16);
                     producer.writers.insert(writer as u16, buffer);
                     if producer.retired.remove(&(writer as u16)) {
                         for buffer in &producer.allowed {

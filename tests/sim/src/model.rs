@@ -26,6 +26,8 @@ pub struct ProducerModel {
     pub(crate) writers: BTreeMap<u16, u16>,
     /// Writer ids that it gave back.
     pub(crate) retired: BTreeSet<u16>,
+    /// Writer ids that it ever registered.
+    pub(crate) seen: BTreeSet<u16>,
     pub(crate) allowed: BTreeSet<u16>,
 }
 
@@ -380,8 +382,9 @@ impl World {
 
     fn model_scraped(&mut self, index: usize, chunk: &Incoming, session: Option<u64>) {
         let Some(producer) = self.model.producers.get(&index) else { return };
-        // At the end of a producer, writers that are not registered have its buffer, if it has one.
-        let only = producer.allowed.iter().next().filter(|_| session.is_none() && producer.allowed.len() == 1);
+        // At the end of a producer, writers that were never registered have its only buffer.
+        let is_new = session.is_none() && !producer.seen.contains(&chunk.writer);
+        let only = producer.allowed.iter().next().filter(|_| is_new && producer.allowed.len() == 1);
         let registered = producer.writers.get(&chunk.writer);
         let Some(&target) = registered.or(only) else { return };
         let is_free_to_choose = registered.is_none();

@@ -14,7 +14,8 @@ impl Producer {
     /// Copies the uncommitted chunks of a producer that has disconnected.
     ///
     /// It may have died before it could register the writers of its last chunks. These go into the
-    /// buffer that it writes to, if there is only one.
+    /// buffer that it writes to, if there is only one. Chunks of a writer that it did register may
+    /// be for a session that has ended, so no other session gets them.
     pub(crate) fn scrape_last(&mut self, buffers: &mut Buffers, cx: &mut Context<'_>) {
         let of_others = self.allowed_buffers.iter().next().copied().filter(|_| self.allowed_buffers.len() == 1);
         self.copy_uncommitted(buffers, |_| true, of_others, cx);
@@ -25,7 +26,7 @@ impl Producer {
         self.copy_uncommitted(buffers, is_wanted, None, cx);
     }
 
-    /// `of_others` is the buffer of writers that are not registered.
+    /// `of_others` is the buffer of writers that were never registered.
     fn copy_uncommitted(
         &mut self,
         buffers: &mut Buffers,
@@ -44,7 +45,8 @@ impl Producer {
         let pages = 2 * memory.size_bytes() / memory.page_size_bytes().max(1);
         cx.charge(pages);
         let target_of = |writer: u16| {
-            let target = writer_from_wire(writer.into()).and_then(|writer| writers.get(writer).or(of_others));
+            let target = writer_from_wire(writer.into())
+                .and_then(|writer| writers.get(writer).or(of_others.filter(|_| !writers.has_seen(writer))));
             target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target))
         };
         let mut uncommitted: Map<BufferId, usize> = Map::new();

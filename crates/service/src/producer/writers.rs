@@ -35,6 +35,8 @@ pub(crate) struct Writers {
     waiting: LargeMap<WriterId, BufferId>,
     /// Ids that the producer has given back and not registered again.
     retired: IdSet,
+    /// Ids that the producer has ever registered.
+    seen: IdSet,
     /// Number of writers that did not fit when they came, because the producer had its share.
     pub(crate) refused: u64,
 }
@@ -48,6 +50,12 @@ impl Writers {
     #[inline]
     pub(crate) fn get(&self, writer: WriterId) -> Option<BufferId> {
         self.by_id.get(&writer).copied()
+    }
+
+    /// Returns true if the producer has registered such an id, even if the writer did not fit, was
+    /// given back, or wrote for a session that has ended.
+    pub(crate) fn has_seen(&self, writer: WriterId) -> bool {
+        self.seen.contains(writer)
     }
 
     fn insert(&mut self, writer: WriterId, buffer: BufferId) {
@@ -96,6 +104,11 @@ impl IdSet {
         self.0[at] |= bit;
     }
 
+    fn contains(&self, writer: WriterId) -> bool {
+        let (at, bit) = Self::place(writer);
+        self.0.get(at).is_some_and(|word| word & bit != 0)
+    }
+
     /// Removes an id. Returns true if it was in the set.
     fn remove(&mut self, writer: WriterId) -> bool {
         let (at, bit) = Self::place(writer);
@@ -121,6 +134,7 @@ impl Producers {
         self.register_waiting(producer, cx);
         let Some(found) = self.by_id.get_mut(&producer) else { return };
         let writers = &mut found.writers;
+        writers.seen.insert(writer);
         // Also if it is not registered, because the chunks that it commits arrive.
         if writers.retired.remove(writer) {
             for &id in &found.allowed_buffers {
@@ -208,6 +222,7 @@ mod tests {
             ids.insert(WriterId(id));
         }
         assert_eq!(ids.0.len() * 8, 8192);
+        assert!((1..=u16::MAX).all(|id| ids.contains(WriterId(id))) && !ids.contains(WriterId(0)));
         assert!((1..=u16::MAX).all(|id| ids.remove(WriterId(id)) && !ids.remove(WriterId(id))));
     }
 }

@@ -215,3 +215,27 @@ fn the_end_of_a_producer_gives_unregistered_writers_its_only_buffer() {
         assert_eq!(world.read_texts(consumer).len(), expected);
     }
 }
+
+#[test]
+fn the_end_of_a_producer_gives_nothing_of_an_ended_session_to_another() {
+    for ends in [false, true] {
+        let mut world = World::new();
+        let [first, second] = [(); 2].map(|()| world.consumer());
+        for consumer in [first, second] {
+            world.enable(consumer, &config(&["ds"]));
+        }
+        let producer = world.scraped_producer("p");
+        world.register(&producer, "ds");
+        world.register_writer(&producer, 7, 1);
+        let header = ChunkHeader { writer_id: 7, chunk_id: 0, count: 1, flags: 0 };
+        if ends {
+            world.consumer_call(first, method::FreeBuffers::METHOD, &[]);
+        }
+        world.memories[&producer.client].put(0, header, true, &chunk_payload(&[&packet("of the first")]));
+        world.feed(Input::ProducerDisconnected(producer.client));
+        assert_eq!(world.read_texts(second).len(), 0);
+        if !ends {
+            assert_eq!(world.read_texts(first), ["of the first"]);
+        }
+    }
+}
