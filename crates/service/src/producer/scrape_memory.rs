@@ -46,7 +46,7 @@ impl Producer {
         cx.charge(pages);
         let target_of = |writer: u16| {
             let target = writer_from_wire(writer.into())
-                .and_then(|writer| writers.get(writer).or(of_others.filter(|_| !writers.has_seen(writer))));
+                .and_then(|writer| writers.get(writer).or_else(|| of_others.filter(|_| !writers.has_seen(writer))));
             target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target))
         };
         let mut uncommitted: Map<BufferId, usize> = Map::new();
