@@ -44,6 +44,17 @@ fn a_file_is_written_periodically_and_completed_at_the_end() {
 }
 
 #[test]
+fn a_session_whose_file_is_refused_ends_before_its_first_write() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let end = world.enable_with(consumer, &streaming(&["ds"]), true);
+    assert_eq!(world.ended(end), None);
+    world.feed(Input::FileWritten { file: FileId(1), result: Err("too many are open".into()) });
+    assert_eq!(world.ended(end).as_deref(), Some("the trace file cannot be written: too many are open"));
+    assert_eq!(world.files.get(&FileId(1)).map_or(0, Vec::len), 0, "nothing is given to the owner");
+}
+
+#[test]
 fn commits_wait_for_a_file_that_gets_everything() {
     let mut world = World::new();
     world.service.keep_unwritten();
