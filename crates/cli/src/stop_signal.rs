@@ -35,7 +35,10 @@ impl StopSignal {
             signal_hook::flag::register(signal, Arc::clone(&second))?;
             signal_hook::low_level::pipe::register(signal, write_end.try_clone()?)?;
         }
-        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        // A recorded command inherits that it is ignored, but no handler.
+        if !is_ignored(SIGXFSZ) {
+            signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        }
         Ok(Self { pipe, received: false })
     }
 
