@@ -201,6 +201,20 @@ pub(crate) enum Type {
     OptionalUnion(Name),
 }
 
+impl Type {
+    /// Returns true if a value may be absent.
+    pub(crate) fn is_optional(&self) -> bool {
+        match self {
+            Self::String { is_optional, .. }
+            | Self::Vector { is_optional, .. }
+            | Self::Handle { is_optional, .. }
+            | Self::Endpoint { is_optional, .. } => *is_optional,
+            Self::Box(_) | Self::OptionalUnion(_) => true,
+            Self::Primitive(_) | Self::Array { .. } | Self::Declared(_) => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,

@@ -118,7 +118,7 @@ impl Verifier<'_> {
             }
             for (member, type_, value) in types {
                 let place = if member.is_empty() { String::new() } else { format!(".{member}") };
-                if is_table && is_optional(type_) {
+                if is_table && type_.is_optional() {
                     return fail(&place, "a member of a table or union cannot be optional");
                 }
                 if !is_resource && self.layouts.is_resource(type_) {
@@ -157,16 +157,5 @@ impl Verifier<'_> {
             NoShape::Unknown(name) => format!("`{name}` is no type"),
         };
         error(self.file, format!("{place}: {message}"))
-    }
-}
-
-fn is_optional(type_: &Type) -> bool {
-    match type_ {
-        Type::String { is_optional, .. }
-        | Type::Vector { is_optional, .. }
-        | Type::Handle { is_optional, .. }
-        | Type::Endpoint { is_optional, .. } => *is_optional,
-        Type::Box(_) | Type::OptionalUnion(_) => true,
-        Type::Primitive(_) | Type::Array { .. } | Type::Declared(_) => false,
     }
 }

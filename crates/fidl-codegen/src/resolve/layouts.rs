@@ -156,7 +156,7 @@ impl<'a> Resolver<'a> {
             taken.push(*ordinal);
             let (Some(member_name), Some(type_)) = (&member.name, &member.type_) else { continue };
             let resolved = self.resolve_type(type_, Context { name: &camel_case(&member_name.text), ..context })?;
-            if is_optional(&resolved) {
+            if resolved.is_optional() {
                 let what = if layout.kind == LayoutKind::Table { "table" } else { "union" };
                 return Err(type_.span.error(format!("a member of a {what} cannot be optional")));
             }
@@ -197,17 +197,6 @@ pub(super) fn modifiers(written: &[Modifier]) -> Result<Vec<&Modifier>> {
         modifiers.push(modifier);
     }
     Ok(modifiers)
-}
-
-fn is_optional(type_: &Type) -> bool {
-    match type_ {
-        Type::String { is_optional, .. }
-        | Type::Vector { is_optional, .. }
-        | Type::Handle { is_optional, .. }
-        | Type::Endpoint { is_optional, .. } => *is_optional,
-        Type::Box(_) | Type::OptionalUnion(_) => true,
-        Type::Primitive(_) | Type::Array { .. } | Type::Declared(_) => false,
-    }
 }
 
 /// Returns `snake_case` as `SnakeCase`.

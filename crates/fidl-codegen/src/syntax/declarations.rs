@@ -32,7 +32,7 @@ impl Parser {
                 self.expect('=', "after the name of the alias")?;
                 DeclarationKind::Alias(self.type_use()?)
             }
-            "protocol" => DeclarationKind::Protocol(self.protocol(modifiers)?),
+            "protocol" => DeclarationKind::Protocol(self.protocol(modifiers, Self::method)?),
             "service" => DeclarationKind::Service(self.named_members("the service")?),
             _ => DeclarationKind::Resource(self.resource()?),
         };

@@ -6,7 +6,12 @@ use super::tree::{Attributes, Composed, Method, Modifier, Payload, Protocol};
 use crate::error::Result;
 
 impl Parser {
-    pub(super) fn protocol(&mut self, modifiers: Vec<Modifier>) -> Result<Protocol> {
+    /// Reads the braces of a protocol, whose methods `method` reads.
+    pub(super) fn protocol(
+        &mut self,
+        modifiers: Vec<Modifier>,
+        mut method: impl FnMut(&mut Self, Attributes) -> Result<Method>,
+    ) -> Result<Protocol> {
         self.expect('{', "before the methods of the protocol")?;
         let mut protocol = Protocol { modifiers, composed: Vec::new(), methods: Vec::new() };
         while !self.sign('}') {
@@ -17,13 +22,13 @@ impl Parser {
                 self.expect(';', "after the composed protocol")?;
                 protocol.composed.push(Composed { attributes, protocol: composed });
             } else {
-                protocol.methods.push(self.method(attributes)?);
+                protocol.methods.push(method(self, attributes)?);
             }
         }
         Ok(protocol)
     }
 
-    fn method(&mut self, attributes: Attributes) -> Result<Method> {
+    pub(super) fn method(&mut self, attributes: Attributes) -> Result<Method> {
         // `strict(…)` with versions, or a method of the name `strict`.
         let is_named_as_modifier = *self.peek_second() == TokenKind::Sign('(') && !self.has_versions();
         let modifiers = if is_named_as_modifier { Vec::new() } else { self.modifiers(&["strict", "flexible"])? };

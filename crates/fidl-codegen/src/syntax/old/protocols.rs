@@ -2,7 +2,7 @@
 
 use super::super::parser::Parser;
 use super::super::token::TokenKind;
-use super::super::tree::{Attributes, Composed, LayoutKind, Method, Payload, Protocol};
+use super::super::tree::{Attributes, LayoutKind, Method, Payload, Protocol};
 use super::declarations::{implied, layout_use};
 use crate::error::Result;
 use crate::syntax::{Ident, Modifier};
@@ -10,21 +10,8 @@ use crate::syntax::{Ident, Modifier};
 impl Parser {
     pub(super) fn old_protocol(&mut self) -> Result<Protocol> {
         let span = self.span();
-        self.expect('{', "before the methods of the protocol")?;
         let closed = Modifier { name: "closed".to_owned(), span, arguments: Vec::new() };
-        let mut protocol = Protocol { modifiers: vec![closed], composed: Vec::new(), methods: Vec::new() };
-        while !self.sign('}') {
-            let attributes = self.attributes()?;
-            if self.is_word("compose") && matches!(self.peek_second(), TokenKind::Name(_)) {
-                self.take();
-                let composed = self.path("the name of a protocol")?;
-                self.expect(';', "after the composed protocol")?;
-                protocol.composed.push(Composed { attributes, protocol: composed });
-            } else {
-                protocol.methods.push(self.old_method(attributes)?);
-            }
-        }
-        Ok(protocol)
+        self.protocol(vec![closed], Self::old_method)
     }
 
     fn old_method(&mut self, attributes: Attributes) -> Result<Method> {
