@@ -3,7 +3,7 @@
 use super::scope::check_distinct;
 use super::{Context, Places, Resolver, notes, versions};
 use crate::error::Result;
-use crate::model::{DeclarationKind, Members, Name, NumberMember, Numbers, OrdinalMember, Struct, StructMember, Type};
+use crate::model::{DeclarationKind, Members, Name, NumberMember, Numbers, OrdinalMember, Struct, StructMember};
 use crate::syntax::{Layout, LayoutKind, Member, Modifier};
 
 /// Highest ordinal of a table or union.
