@@ -8,10 +8,10 @@ use std::io::Write;
 /// It takes no lock, because the child of a fork might find that lock taken. It does not panic if
 /// the write fails.
 pub(crate) fn say(message: impl fmt::Display) {
+    #[cfg(unix)]
     // SAFETY: the descriptor stays open, because the file is never dropped. If the program has
     // closed it, the line may go to another file of the program, as with every other way to write
     // to stderr.
-    #[cfg(unix)]
     let mut stderr = core::mem::ManuallyDrop::new(unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(2) });
     #[cfg(not(unix))]
     let mut stderr = std::io::stderr();

@@ -200,10 +200,11 @@ impl SessionConfig {
     /// Changes any field that has no method here.
     ///
     /// ```
+    /// use esatto::SessionConfig;
     /// use esatto::schema::trace_config::IncrementalStateConfig;
     /// // Programs write their names again each second, because the ring overwrites old ones.
     /// let names = IncrementalStateConfig { clear_period_ms: Some(1000), ..Default::default() };
-    /// let config = esatto::SessionConfig::new().edit(|config| config.incremental_state_config = Some(names));
+    /// let config = SessionConfig::new().edit(|c| c.incremental_state_config = Some(names));
     /// # drop(config);
     /// ```
     pub fn edit(mut self, change: impl FnOnce(&mut TraceConfig)) -> Self {

@@ -389,8 +389,8 @@ impl CentralBuffer {
         self.losses_told
     }
 
-    /// Returns whether the writers of a ring have to write their names again, because one of so
-    /// many parts of it is newer than the last time.
+    /// Returns whether the writers of a ring have to write their names again. This is so each time
+    /// `1 / parts` of the ring has been written.
     pub(crate) fn needs_names(&mut self, parts: u64) -> bool {
         let written = self.stats.bytes_written;
         let is_due = self.policy == FillPolicy::Ring && (written - self.named_at) * parts >= self.capacity as u64;

@@ -10,7 +10,7 @@ use crate::service::Service;
 use crate::session::state::State;
 use crate::timers::Purpose;
 
-/// Writers write their names again after this part of a ring: one of so many.
+/// A ring has so many parts. Writers are asked for their names once for each.
 const NAMED_PARTS: u64 = 8;
 
 impl Service {
@@ -21,7 +21,7 @@ impl Service {
         self.keeps_names = true;
     }
 
-    /// Lets the writers of rings that have got much data write their names again.
+    /// Asks the writers of each ring for their names, if a part was written since the last time.
     pub(super) fn renew_names(&mut self, cx: &mut Context<'_>) {
         if !self.keeps_names {
             return;
