@@ -4,7 +4,7 @@ use core::convert::Infallible;
 use core::marker::PhantomData;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::wire::{Decoder, Encoder, Wire, decode, encode_with_handles};
+use crate::wire::{Decoder, Encoder, Place, Wire, decode, encode_with_handles};
 use crate::{DecodeError, EncodeError, Reason};
 
 /// Body of a message.
@@ -183,6 +183,10 @@ macro_rules! union_shape {
     () => {
         const SIZE: usize = 16;
         const ALIGN: usize = 8;
+        const HAS_REST: bool = true;
+
+        // The ordinal comes with the envelope.
+        fn put(_: &Self::Value, _: &mut [u8]) {}
     };
 }
 
@@ -190,7 +194,7 @@ impl<S: Wire, E: Wire> Wire for ResultUnion<S, E> {
     type Value = Result<S::Value, E::Value>;
     union_shape!();
 
-    fn encode<'v>(value: &'v Self::Value, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+    fn encode_rest<'v>(value: &'v Self::Value, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
         match value {
             Ok(success) => {
                 let envelope = encoder.union(at, SUCCESS);
@@ -203,12 +207,12 @@ impl<S: Wire, E: Wire> Wire for ResultUnion<S, E> {
         }
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self::Value, DecodeError> {
-        match decoder.union(at)? {
-            SUCCESS => decoder.present_envelope::<S>(at + 8, "response").map(Ok),
-            ERROR => decoder.present_envelope::<E>(at + 8, "err").map(Err),
-            0 => Err(DecodeError::new(Reason::Absent, at)),
-            ordinal => Err(DecodeError::unknown_ordinal(ordinal, at)),
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self::Value, DecodeError> {
+        match decoder.union(place)? {
+            SUCCESS => decoder.union_member::<S>(place, "response").map(Ok),
+            ERROR => decoder.union_member::<E>(place, "err").map(Err),
+            0 => Err(DecodeError::new(Reason::Absent, place.offset())),
+            ordinal => Err(DecodeError::unknown_ordinal(ordinal, place.offset())),
         }
     }
 }
@@ -217,15 +221,15 @@ impl<S: Wire> Wire for SuccessUnion<S> {
     type Value = S::Value;
     union_shape!();
 
-    fn encode<'v>(value: &'v S::Value, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+    fn encode_rest<'v>(value: &'v S::Value, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
         let envelope = encoder.union(at, SUCCESS);
         encoder.envelope::<S>(value, envelope, "response")
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<S::Value, DecodeError> {
-        match decoder.union(at)? {
-            SUCCESS => decoder.present_envelope::<S>(at + 8, "response"),
-            ordinal => Err(DecodeError::unknown_ordinal(ordinal, at)),
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<S::Value, DecodeError> {
+        match decoder.union(place)? {
+            SUCCESS => decoder.union_member::<S>(place, "response"),
+            ordinal => Err(DecodeError::unknown_ordinal(ordinal, place.offset())),
         }
     }
 }
@@ -234,14 +238,14 @@ impl Wire for FrameworkUnion {
     type Value = FrameworkError;
     union_shape!();
 
-    fn encode<'v>(value: &'v FrameworkError, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+    fn encode_rest<'v>(value: &'v FrameworkError, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
         let envelope = encoder.union(at, FRAMEWORK);
         encoder.envelope::<i32>(&value.0, envelope, "framework_err")
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<FrameworkError, DecodeError> {
-        decoder.union(at)?;
-        decoder.present_envelope::<i32>(at + 8, "framework_err").map(FrameworkError)
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<FrameworkError, DecodeError> {
+        decoder.union(place)?;
+        decoder.union_member::<i32>(place, "framework_err").map(FrameworkError)
     }
 }
 
@@ -249,13 +253,12 @@ impl Wire for EmptyStruct {
     type Value = ();
     const SIZE: usize = 1;
     const ALIGN: usize = 1;
+    const HAS_REST: bool = false;
 
-    fn encode<'v>((): &'v (), _: &mut Encoder<'_, 'v>, _: usize) -> Result<(), EncodeError> {
-        Ok(())
-    }
+    fn put((): &(), _: &mut [u8]) {}
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<(), DecodeError> {
-        decoder.zeros(at, 1)
+    fn decode<'b>(_: &mut Decoder<'b>, place: Place<'b>) -> Result<(), DecodeError> {
+        place.zeros(0, 1)
     }
 }
 
@@ -263,13 +266,14 @@ impl Wire for Never {
     type Value = Infallible;
     const SIZE: usize = 1;
     const ALIGN: usize = 1;
+    const HAS_REST: bool = false;
 
-    fn encode<'v>(value: &'v Infallible, _: &mut Encoder<'_, 'v>, _: usize) -> Result<(), EncodeError> {
+    fn put(value: &Infallible, _: &mut [u8]) {
         match *value {}
     }
 
-    fn decode(_: &mut Decoder<'_>, at: usize) -> Result<Infallible, DecodeError> {
-        Err(DecodeError::unknown_ordinal(ERROR, at))
+    fn decode<'b>(_: &mut Decoder<'b>, place: Place<'b>) -> Result<Infallible, DecodeError> {
+        Err(DecodeError::unknown_ordinal(ERROR, place.offset()))
     }
 }
 

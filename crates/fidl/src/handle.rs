@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::wire::{Decoder, Encoder, Wire};
+use crate::wire::{Decoder, Encoder, Place, Wire, put};
 use crate::{DecodeError, EncodeError, Reason};
 
 /// Handle of a message: a file descriptor, which travels beside its bytes.
@@ -34,14 +34,21 @@ impl Wire for Handle {
     type Value = Self;
     const SIZE: usize = 4;
     const ALIGN: usize = 4;
+    const HAS_REST: bool = true;
 
-    fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-        encoder.put(at, u32::MAX.to_le_bytes());
+    #[inline]
+    fn put(_: &Self, place: &mut [u8]) {
+        put::<u32>(&u32::MAX, place, 0);
+    }
+
+    #[inline]
+    fn encode_rest<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
         encoder.handle(value.as_fd(), at)
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-        decode(decoder, at)?.ok_or_else(|| DecodeError::new(Reason::Absent, at))
+    #[inline]
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+        decode(decoder, place)?.ok_or_else(|| DecodeError::new(Reason::Absent, place.offset()))
     }
 }
 
@@ -50,21 +57,31 @@ impl crate::wire::OptionalWire for Handle {
     const OPTIONAL_SIZE: usize = 4;
     const OPTIONAL_ALIGN: usize = 4;
 
-    fn encode_optional<'v>(
+    #[inline]
+    fn put_optional(value: &Option<Self>, place: &mut [u8]) {
+        if let Some(handle) = value {
+            Self::put(handle, place);
+        }
+    }
+
+    #[inline]
+    fn encode_optional_rest<'v>(
         value: &'v Option<Self>,
         encoder: &mut Encoder<'_, 'v>,
         at: usize,
     ) -> Result<(), EncodeError> {
-        value.as_ref().map_or(Ok(()), |handle| Self::encode(handle, encoder, at))
+        value.as_ref().map_or(Ok(()), |handle| Self::encode_rest(handle, encoder, at))
     }
 
-    fn decode_optional(decoder: &mut Decoder<'_>, at: usize) -> Result<Option<Self>, DecodeError> {
-        decode(decoder, at)
+    #[inline]
+    fn decode_optional<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Option<Self>, DecodeError> {
+        decode(decoder, place)
     }
 }
 
-fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Option<Handle>, DecodeError> {
-    match u32::from_le_bytes(decoder.get(at)) {
+fn decode(decoder: &mut Decoder<'_>, place: Place<'_>) -> Result<Option<Handle>, DecodeError> {
+    let at = place.offset();
+    match u32::from_le_bytes(place.array()?) {
         0 => Ok(None),
         u32::MAX => decoder.handle(at).map(Handle).map(Some),
         marker => Err(DecodeError::new(Reason::Presence(u64::from(marker)), at)),
@@ -95,13 +112,21 @@ macro_rules! end {
             type Value = Self;
             const SIZE: usize = 4;
             const ALIGN: usize = 4;
+            const HAS_REST: bool = true;
 
-            fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-                Handle::encode(&value.0, encoder, at)
+            #[inline]
+            fn put(value: &Self, place: &mut [u8]) {
+                Handle::put(&value.0, place);
             }
 
-            fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-                Handle::decode(decoder, at).map(Self::from)
+            #[inline]
+            fn encode_rest<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+                Handle::encode_rest(&value.0, encoder, at)
+            }
+
+            #[inline]
+            fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+                Handle::decode(decoder, place).map(Self::from)
             }
         }
 
@@ -110,16 +135,25 @@ macro_rules! end {
             const OPTIONAL_SIZE: usize = 4;
             const OPTIONAL_ALIGN: usize = 4;
 
-            fn encode_optional<'v>(
+            #[inline]
+            fn put_optional(value: &Option<Self>, place: &mut [u8]) {
+                if let Some(end) = value {
+                    Self::put(end, place);
+                }
+            }
+
+            #[inline]
+            fn encode_optional_rest<'v>(
                 value: &'v Option<Self>,
                 encoder: &mut Encoder<'_, 'v>,
                 at: usize,
             ) -> Result<(), EncodeError> {
-                value.as_ref().map_or(Ok(()), |end| Handle::encode(&end.0, encoder, at))
+                value.as_ref().map_or(Ok(()), |end| Handle::encode_rest(&end.0, encoder, at))
             }
 
-            fn decode_optional(decoder: &mut Decoder<'_>, at: usize) -> Result<Option<Self>, DecodeError> {
-                Ok(decode(decoder, at)?.map(Self::from))
+            #[inline]
+            fn decode_optional<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Option<Self>, DecodeError> {
+                Ok(decode(decoder, place)?.map(Self::from))
             }
         }
 

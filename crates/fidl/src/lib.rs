@@ -57,6 +57,6 @@ pub use crate::link::MAX_WAITING_BYTES;
 pub use crate::protocol::{Method, MethodInfo, MethodKind, Openness, Protocol};
 pub use crate::server::{EventSender, Progress, Responder, Server};
 pub use crate::wire::{
-    Array, Boxed, Decoder, Encoder, Optional, Str, Vector, Wire, decode, encode, encode_with_handles,
+    Array, Boxed, Decoder, Encoder, Optional, Place, Str, Vector, Wire, decode, encode, encode_with_handles,
 };
 pub use esatto_ipc::service::TraceSite;

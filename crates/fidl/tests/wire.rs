@@ -4,9 +4,9 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use esatto_fidl::wire::TableReader;
+use esatto_fidl::wire::{TableReader, put};
 use esatto_fidl::{
-    Array, Boxed, DecodeError, Decoder, EncodeError, Encoder, Handle, Header, Optional, Reason, Str, Strictness,
+    Array, Boxed, DecodeError, Decoder, EncodeError, Encoder, Handle, Header, Optional, Place, Reason, Str, Strictness,
     Vector, Wire, decode, encode, encode_with_handles,
 };
 
@@ -20,16 +20,17 @@ impl Wire for Pair {
     type Value = Self;
     const SIZE: usize = 8;
     const ALIGN: usize = 4;
+    const HAS_REST: bool = false;
 
-    fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-        encoder.member::<u8>(&value.first, at, "Pair.first")?;
-        encoder.member::<u32>(&value.second, at + 4, "Pair.second")
+    fn put(value: &Self, place: &mut [u8]) {
+        put::<u8>(&value.first, place, 0);
+        put::<u32>(&value.second, place, 4);
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-        let first = decoder.member::<u8>(at, "Pair.first")?;
-        decoder.zeros(at + 1, 3)?;
-        Ok(Self { first, second: decoder.member::<u32>(at + 4, "Pair.second")? })
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+        let first = decoder.member::<u8>(place, 0, "Pair.first")?;
+        place.zeros(1, 3)?;
+        Ok(Self { first, second: decoder.member::<u32>(place, 4, "Pair.second")? })
     }
 }
 
@@ -44,8 +45,11 @@ impl Wire for Facts {
     type Value = Self;
     const SIZE: usize = 16;
     const ALIGN: usize = 8;
+    const HAS_REST: bool = true;
 
-    fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+    fn put(_: &Self, _: &mut [u8]) {}
+
+    fn encode_rest<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
         let last = if value.text.is_some() { 3 } else { usize::from(value.number.is_some()) };
         encoder.table(at, last, |encoder, table| {
             encoder.table_member::<u32>(table, 1, value.number.as_ref(), "Facts.number")?;
@@ -53,8 +57,8 @@ impl Wire for Facts {
         })
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-        decoder.table(at, |decoder, table: &mut TableReader| {
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+        decoder.table(place, |decoder, table: &mut TableReader<'b>| {
             Ok(Self {
                 number: decoder.table_member::<u32>(table, 1, "Facts.number")?,
                 text: decoder.table_member::<Str>(table, 3, "Facts.text")?,
@@ -140,11 +144,17 @@ fn boxes_are_at_most_32_levels_deep() {
         type Value = Self;
         const SIZE: usize = 8;
         const ALIGN: usize = 8;
-        fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-            Boxed::<Self>::encode(&value.0, encoder, at)
+        const HAS_REST: bool = true;
+
+        fn put(value: &Self, place: &mut [u8]) {
+            Boxed::<Self>::put(&value.0, place);
         }
-        fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-            Boxed::<Self>::decode(decoder, at).map(Self)
+
+        fn encode_rest<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+            Boxed::<Self>::encode_rest(&value.0, encoder, at)
+        }
+        fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+            Boxed::<Self>::decode(decoder, place).map(Self)
         }
     }
     let chain = |levels| (0..levels).fold(Chain(None), |inner, _| Chain(Some(Box::new(inner))));

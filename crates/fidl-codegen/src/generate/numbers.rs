@@ -3,6 +3,7 @@
 use esatto_rust_text::Printer;
 
 use super::context::{Context, ROOT, WIRE};
+use super::messages::{decode_head, put_head, rest_head};
 use super::{names, notes};
 use crate::model::{Declaration, Numbers, Primitive};
 
@@ -55,8 +56,8 @@ pub(super) fn strict_enum(_: &Context<'_>, p: &mut Printer, declaration: &Declar
         p.block(format!("pub const fn into_primitive(self) -> {number}"), |p| p.line(format!("self as {number}")));
     });
     let decode = [
-        format!("let value = <{number} as {WIRE}::Wire>::decode(decoder, at)?;"),
-        format!("Self::from_primitive(value).ok_or_else(|| {ROOT}::DecodeError::unknown_enum(value, at))"),
+        format!("let value = <{number} as {WIRE}::Wire>::decode(decoder, place)?;"),
+        format!("Self::from_primitive(value).ok_or_else(|| {ROOT}::DecodeError::unknown_enum(value, place.offset()))"),
     ];
     wire(p, &name, numbers.type_, ("value.into_primitive()", None), &decode);
 }
@@ -98,7 +99,7 @@ pub(super) fn flexible_enum(_: &Context<'_>, p: &mut Printer, declaration: &Decl
             p.line(format!("value => write!(formatter, \"{name}({{value}})\"),"));
         });
     });
-    let decode = [format!("<{number} as {WIRE}::Wire>::decode(decoder, at).map(Self)")];
+    let decode = [format!("<{number} as {WIRE}::Wire>::decode(decoder, place).map(Self)")];
     wire(p, &name, numbers.type_, ("value.0", None), &decode);
 }
 
@@ -158,14 +159,14 @@ pub(super) fn bits(_: &Context<'_>, p: &mut Printer, declaration: &Declaration, 
         let error = format!("{ROOT}::EncodeError::unknown_bits(u64::from(value.0), at)");
         let check = format!("if value.has_unknown() {{ return Err({error}); }}");
         let decode = vec![
-            format!("let bits = Self(<{number} as {WIRE}::Wire>::decode(decoder, at)?);"),
+            format!("let bits = Self(<{number} as {WIRE}::Wire>::decode(decoder, place)?);"),
             format!(
-                "if bits.has_unknown() {{ Err({ROOT}::DecodeError::unknown_bits(u64::from(bits.0), at)) }} else {{ Ok(bits) }}"
+                "if bits.has_unknown() {{ Err({ROOT}::DecodeError::unknown_bits(u64::from(bits.0), place.offset())) }} else {{ Ok(bits) }}"
             ),
         ];
         (Some(check), decode)
     } else {
-        (None, vec![format!("<{number} as {WIRE}::Wire>::decode(decoder, at).map(Self)")])
+        (None, vec![format!("<{number} as {WIRE}::Wire>::decode(decoder, place).map(Self)")])
     };
     wire(p, &name, numbers.type_, ("value.0", check), &decode);
 }
@@ -187,7 +188,7 @@ fn debug(p: &mut Printer, name: &str, body: impl FnOnce(&mut Printer)) {
     });
 }
 
-/// Writes the encoding. `value` has the number, and may come after a check.
+/// Writes the encoding. `value` has the number, and may come with a check.
 fn wire(p: &mut Printer, name: &str, primitive: Primitive, value: (&str, Option<String>), decode: &[String]) {
     let (number, (value, check)) = (primitive.rust(), value);
     p.gap();
@@ -195,15 +196,20 @@ fn wire(p: &mut Printer, name: &str, primitive: Primitive, value: (&str, Option<
         p.line("type Value = Self;");
         p.line(format!("const SIZE: usize = {};", primitive.size()));
         p.line(format!("const ALIGN: usize = {};", primitive.size()));
+        p.line(format!("const HAS_REST: bool = {};", check.is_some()));
         p.gap();
-        super::messages::encode_head(p, |p| {
-            if let Some(check) = &check {
+        p.line("#[inline]");
+        put_head(p, Some(&mut |p| p.line(format!("{WIRE}::put::<{number}>(&{value}, place, 0);"))));
+        p.gap();
+        if let Some(check) = &check {
+            rest_head(p, |p| {
+                p.line("let _ = encoder;");
                 p.line(check);
-            }
-            p.line(format!("encoder.put(at, {number}::to_le_bytes({value}));"));
-            p.line("Ok(())");
-        });
-        p.gap();
-        super::messages::decode_head(p, |p| decode.iter().for_each(|line| p.line(line)));
+                p.line("Ok(())");
+            });
+            p.gap();
+        }
+        p.line("#[inline]");
+        decode_head(p, |p| decode.iter().for_each(|line| p.line(line)));
     });
 }

@@ -3,7 +3,7 @@
 use esatto_rust_text::Printer;
 
 use super::context::{Context, ROOT, WIRE};
-use super::messages::{decode_head, derives, encode_head};
+use super::messages::{decode_head, derives, put_head, rest_head};
 use super::{names, notes};
 use crate::model::{Declaration, Members};
 
@@ -22,7 +22,7 @@ pub(super) fn table(context: &Context<'_>, p: &mut Printer, declaration: &Declar
     p.gap();
     p.block(format!("impl {WIRE}::Wire for {name}"), |p| {
         head(p);
-        encode_head(p, |p| {
+        rest_head(p, |p| {
             if table.members.is_empty() {
                 p.line("let _ = value;");
                 p.line("encoder.table(at, 0, |_, _| Ok(()))");
@@ -55,11 +55,11 @@ pub(super) fn table(context: &Context<'_>, p: &mut Printer, declaration: &Declar
         p.gap();
         decode_head(p, |p| {
             if table.members.is_empty() {
-                p.line("decoder.table(at, |_, _| Ok(Self {}))");
+                p.line("decoder.table(place, |_, _| Ok(Self {}))");
                 return;
             }
             p.block_with_end(
-                "decoder.table(at, |decoder, table|",
+                "decoder.table(place, |decoder, table|",
                 |p| {
                     p.line("let mut value = Self::default();");
                     for member in &table.members {
@@ -122,7 +122,7 @@ pub(super) fn union(context: &Context<'_>, p: &mut Printer, declaration: &Declar
     p.gap();
     p.block(format!("impl {WIRE}::Wire for {name}"), |p| {
         head(p);
-        encode_head(p, |p| {
+        rest_head(p, |p| {
             p.line("let envelope = encoder.union(at, value.ordinal());");
             p.block("match value", |p| {
                 for member in &union.members {
@@ -141,24 +141,24 @@ pub(super) fn union(context: &Context<'_>, p: &mut Printer, declaration: &Declar
         });
         p.gap();
         decode_head(p, |p| {
-            p.block("match decoder.union(at)?", |p| {
+            p.block("match decoder.union(place)?", |p| {
                 for member in &union.members {
                     let (wire, _) = context.member(from, &member.type_);
-                    let args = ["at + 8".to_owned(), format!("\"{}.{}\"", from.name, member.name)];
-                    let args = args.join(", ");
-                    let value = format!(
-                        "decoder.present_envelope::<{wire}>({args}).map(Self::{})",
-                        names::variant(&member.name)
-                    );
+                    let args = format!("place, \"{}.{}\"", from.name, member.name);
+                    let value =
+                        format!("decoder.union_member::<{wire}>({args}).map(Self::{})", names::variant(&member.name));
                     p.arm(&member.ordinal.to_string(), &value);
                 }
-                p.line(format!("0 => Err({ROOT}::DecodeError::new({ROOT}::Reason::Absent, at)),"));
+                p.line(format!("0 => Err({ROOT}::DecodeError::new({ROOT}::Reason::Absent, place.offset())),"));
                 match &unknown {
                     Some(unknown) => {
-                        let value = format!("decoder.unknown_envelope(at + 8).map(|()| Self::{unknown} {{ ordinal }})");
+                        let value =
+                            format!("decoder.unknown_union_member(place).map(|()| Self::{unknown} {{ ordinal }})");
                         p.arm("ordinal", &value);
                     }
-                    None => p.line(format!("ordinal => Err({ROOT}::DecodeError::unknown_ordinal(ordinal, at)),")),
+                    None => p.line(format!(
+                        "ordinal => Err({ROOT}::DecodeError::unknown_ordinal(ordinal, place.offset())),"
+                    )),
                 }
             });
         });
@@ -169,22 +169,25 @@ pub(super) fn union(context: &Context<'_>, p: &mut Printer, declaration: &Declar
         p.line("const OPTIONAL_SIZE: usize = 16;");
         p.line("const OPTIONAL_ALIGN: usize = 8;");
         p.gap();
+        p.line("fn put_optional(_: &Option<Box<Self>>, _: &mut [u8]) {}");
+        p.gap();
         let args = [
             "value: &'v Option<Box<Self>>".to_owned(),
             format!("encoder: &mut {WIRE}::Encoder<'_, 'v>"),
             "at: usize".to_owned(),
         ];
-        p.function_with("fn encode_optional<'v>", &args, &format!(" -> Result<(), {ROOT}::EncodeError>"), |p| {
+        let returns = format!(" -> Result<(), {ROOT}::EncodeError>");
+        p.function_with("fn encode_optional_rest<'v>", &args, &returns, |p| {
             p.line(format!(
-                "value.as_ref().map_or(Ok(()), |value| <Self as {WIRE}::Wire>::encode(value, encoder, at))"
+                "value.as_ref().map_or(Ok(()), |value| <Self as {WIRE}::Wire>::encode_rest(value, encoder, at))"
             ));
         });
         p.gap();
-        let args = [format!("decoder: &mut {WIRE}::Decoder<'_>"), "at: usize".to_owned()];
+        let args = [format!("decoder: &mut {WIRE}::Decoder<'b>"), format!("place: {WIRE}::Place<'b>")];
         let returns = format!(" -> Result<Option<Box<Self>>, {ROOT}::DecodeError>");
-        p.function_with("fn decode_optional", &args, &returns, |p| {
-            p.block("if decoder.union(at)? == 0", |p| p.line("return Ok(None);"));
-            p.line(format!("<Self as {WIRE}::Wire>::decode(decoder, at).map(|value| Some(Box::new(value)))"));
+        p.function_with("fn decode_optional<'b>", &args, &returns, |p| {
+            p.block("if decoder.union(place)? == 0", |p| p.line("return Ok(None);"));
+            p.line(format!("<Self as {WIRE}::Wire>::decode(decoder, place).map(|value| Some(Box::new(value)))"));
         });
     });
 }
@@ -193,6 +196,9 @@ fn head(p: &mut Printer) {
     p.line("type Value = Self;");
     p.line("const SIZE: usize = 16;");
     p.line("const ALIGN: usize = 8;");
+    p.line("const HAS_REST: bool = true;");
+    p.gap();
+    put_head(p, None);
     p.gap();
 }
 

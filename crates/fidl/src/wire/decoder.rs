@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::vec;
 
-use super::{MAX_DEPTH, Wire};
+use super::{MAX_DEPTH, Place, Wire};
 use crate::{DecodeError, Reason};
 
 /// Message that is being read. Offsets count from its first byte.
@@ -19,35 +19,54 @@ pub struct Decoder<'b> {
 
 impl<'b> Decoder<'b> {
     /// Begins to read a message.
+    #[inline]
     #[must_use]
     pub fn new(bytes: &'b [u8], handles: Vec<OwnedFd>) -> Self {
         Self { bytes, next: 0, handles: handles.into_iter(), depth: 0 }
     }
 
-    /// Reads the member of a struct.
+    /// Reads the member of a struct whose bytes are `place`.
     ///
     /// # Errors
     ///
     /// The bytes are no encoding of the type.
     #[inline]
-    pub fn member<T: Wire>(&mut self, at: usize, name: &'static str) -> Result<T::Value, DecodeError> {
-        T::decode(self, at).map_err(|error| error.within(name))
+    pub fn member<T: Wire>(
+        &mut self,
+        place: Place<'b>,
+        offset: usize,
+        name: &'static str,
+    ) -> Result<T::Value, DecodeError> {
+        T::decode(self, place.part(offset, T::SIZE)?).map_err(|error| error.within(name))
+    }
+
+    /// Reads the next object. `at` is the place that refers to it.
+    #[inline]
+    pub(crate) fn object<T: Wire>(&mut self, at: usize) -> Result<T::Value, DecodeError> {
+        let place = self.claim(T::SIZE, at)?;
+        T::decode(self, place)
     }
 
     /// Takes the next object, of `size` bytes, and checks its padding. `at` is the place that
-    /// refers to it. Returns its offset.
-    pub(crate) fn claim(&mut self, size: usize, at: usize) -> Result<usize, DecodeError> {
+    /// refers to it.
+    #[inline]
+    pub(crate) fn claim(&mut self, size: usize, at: usize) -> Result<Place<'b>, DecodeError> {
         let start = self.next;
-        let end = size.checked_next_multiple_of(8).and_then(|size| start.checked_add(size));
-        let Some(end) = end.filter(|end| *end <= self.bytes.len()) else {
+        let padded = size.checked_next_multiple_of(8);
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let Some((object, padded)) = padded.and_then(|padded| Some((rest.get(..padded)?, padded))) else {
             return Err(DecodeError::new(Reason::TooFewBytes, at));
         };
-        self.zeros(start + size, end - start - size)?;
-        self.next = end;
-        Ok(start)
+        let object = Place::new(object, start);
+        if padded != size {
+            object.zeros(size, padded - size)?;
+        }
+        self.next = start + padded;
+        object.part(0, size)
     }
 
     /// Fails if the message is not over, or has handles that nobody took.
+    #[inline]
     pub(crate) fn finish(self) -> Result<(), DecodeError> {
         let rest = self.bytes.len() - self.next;
         if rest > 0 {
@@ -59,38 +78,7 @@ impl<'b> Decoder<'b> {
         }
     }
 
-    /// Checks that padding is 0.
-    ///
-    /// # Errors
-    ///
-    /// A byte is not 0.
     #[inline]
-    pub fn zeros(&self, at: usize, length: usize) -> Result<(), DecodeError> {
-        match self.slice(at, length).iter().position(|byte| *byte != 0) {
-            None => Ok(()),
-            Some(index) => Err(DecodeError::new(Reason::Padding(self.bytes[at + index]), at + index)),
-        }
-    }
-
-    /// Returns bytes of an object.
-    ///
-    /// # Panics
-    ///
-    /// The object has no such bytes.
-    #[inline]
-    #[must_use]
-    pub fn get<const N: usize>(&self, at: usize) -> [u8; N] {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(&self.bytes[at..at + N]);
-        bytes
-    }
-
-    /// Returns bytes of an object, which outlive the decoder.
-    #[inline]
-    pub(crate) fn slice(&self, at: usize, length: usize) -> &'b [u8] {
-        &self.bytes[at..at + length]
-    }
-
     pub(crate) fn handle(&mut self, at: usize) -> Result<OwnedFd, DecodeError> {
         self.handles.next().ok_or_else(|| DecodeError::new(Reason::TooFewHandles, at))
     }
@@ -104,11 +92,13 @@ impl<'b> Decoder<'b> {
     }
 
     /// Returns the offset of the next object, and the number of handles that are left.
+    #[inline]
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.next, self.handles.len())
     }
 
     /// Runs `decode` one level deeper.
+    #[inline]
     pub(crate) fn deeper<T>(
         &mut self,
         at: usize,
@@ -122,19 +112,29 @@ impl<'b> Decoder<'b> {
         self.depth -= 1;
         Ok(decoded)
     }
+}
 
-    /// Reads the count and the presence marker of a string, a vector or a table. Returns `None` if
-    /// it is absent.
-    pub(crate) fn count(&self, at: usize, max: u32) -> Result<Option<usize>, DecodeError> {
-        let count = u64::from_le_bytes(self.get(at));
-        match u64::from_le_bytes(self.get(at + 8)) {
-            0 if count == 0 => Ok(None),
-            0 => Err(DecodeError::new(Reason::LengthOfAbsent(count), at)),
-            u64::MAX => match usize::try_from(count) {
-                Ok(small) if count <= u64::from(max) => Ok(Some(small)),
-                _ => Err(DecodeError::new(Reason::TooMany { count, max: u64::from(max) }, at)),
-            },
-            marker => Err(DecodeError::new(Reason::Presence(marker), at + 8)),
+/// Reads the count and the presence marker of a string, a vector or a table. Returns `None` if it
+/// is absent.
+#[inline]
+pub(super) fn count(place: Place<'_>, max: u32) -> Result<Option<usize>, DecodeError> {
+    let place = place.sized::<16>()?;
+    let count = u64::from_le_bytes(place.array()?);
+    let marker = u64::from_le_bytes(place.part(8, 8)?.array()?);
+    if marker == u64::MAX && count <= u64::from(max) {
+        if let Ok(count) = usize::try_from(count) {
+            return Ok(Some(count));
         }
+    }
+    not_there(place.offset(), count, marker, max)
+}
+
+#[cold]
+fn not_there(at: usize, count: u64, marker: u64, max: u32) -> Result<Option<usize>, DecodeError> {
+    match marker {
+        0 if count == 0 => Ok(None),
+        0 => Err(DecodeError::new(Reason::LengthOfAbsent(count), at)),
+        u64::MAX => Err(DecodeError::new(Reason::TooMany { count, max: u64::from(max) }, at)),
+        marker => Err(DecodeError::new(Reason::Presence(marker), at + 8)),
     }
 }

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use super::{Decoder, Encoder, Wire};
+use super::{Decoder, Encoder, Place, Wire, put};
 use crate::{DecodeError, EncodeError, Reason};
 
 /// `T:optional`, of a string, a vector, a handle, an end of a protocol, or a union.
@@ -28,12 +28,15 @@ pub trait OptionalWire {
     /// Alignment in place, in bytes.
     const OPTIONAL_ALIGN: usize;
 
-    /// As [`Wire::encode`].
+    /// As [`Wire::put`].
+    fn put_optional(value: &Self::OptionalValue, place: &mut [u8]);
+
+    /// As [`Wire::encode_rest`].
     ///
     /// # Errors
     ///
     /// The value has no encoding.
-    fn encode_optional<'v>(
+    fn encode_optional_rest<'v>(
         value: &'v Self::OptionalValue,
         encoder: &mut Encoder<'_, 'v>,
         at: usize,
@@ -44,20 +47,32 @@ pub trait OptionalWire {
     /// # Errors
     ///
     /// The bytes are no encoding of the type.
-    fn decode_optional(decoder: &mut Decoder<'_>, at: usize) -> Result<Self::OptionalValue, DecodeError>;
+    fn decode_optional<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Self::OptionalValue, DecodeError>;
 }
 
 impl<T: OptionalWire> Wire for Optional<T> {
     type Value = T::OptionalValue;
     const SIZE: usize = T::OPTIONAL_SIZE;
     const ALIGN: usize = T::OPTIONAL_ALIGN;
+    const HAS_REST: bool = true;
 
-    fn encode<'v>(value: &'v T::OptionalValue, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-        T::encode_optional(value, encoder, at)
+    #[inline]
+    fn put(value: &T::OptionalValue, place: &mut [u8]) {
+        T::put_optional(value, place);
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<T::OptionalValue, DecodeError> {
-        T::decode_optional(decoder, at)
+    #[inline]
+    fn encode_rest<'v>(
+        value: &'v T::OptionalValue,
+        encoder: &mut Encoder<'_, 'v>,
+        at: usize,
+    ) -> Result<(), EncodeError> {
+        T::encode_optional_rest(value, encoder, at)
+    }
+
+    #[inline]
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<T::OptionalValue, DecodeError> {
+        T::decode_optional(decoder, place)
     }
 }
 
@@ -65,24 +80,29 @@ impl<T: Wire> Wire for Boxed<T> {
     type Value = Option<Box<T::Value>>;
     const SIZE: usize = 8;
     const ALIGN: usize = 8;
+    const HAS_REST: bool = true;
 
-    fn encode<'v>(
+    #[inline]
+    fn put(value: &Option<Box<T::Value>>, place: &mut [u8]) {
+        if value.is_some() {
+            put::<u64>(&u64::MAX, place, 0);
+        }
+    }
+
+    fn encode_rest<'v>(
         value: &'v Option<Box<T::Value>>,
         encoder: &mut Encoder<'_, 'v>,
         at: usize,
     ) -> Result<(), EncodeError> {
         let Some(value) = value else { return Ok(()) };
-        encoder.put(at, u64::MAX.to_le_bytes());
         encoder.deeper(at, |encoder| encoder.object::<T>(value))
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Option<Box<T::Value>>, DecodeError> {
-        match u64::from_le_bytes(decoder.get(at)) {
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Option<Box<T::Value>>, DecodeError> {
+        let at = place.offset();
+        match u64::from_le_bytes(place.array()?) {
             0 => Ok(None),
-            u64::MAX => decoder.deeper(at, |decoder| {
-                let start = decoder.claim(T::SIZE, at)?;
-                T::decode(decoder, start).map(|value| Some(Box::new(value)))
-            }),
+            u64::MAX => decoder.deeper(at, |decoder| decoder.object::<T>(at).map(|value| Some(Box::new(value)))),
             marker => Err(DecodeError::new(Reason::Presence(marker), at)),
         }
     }
@@ -92,12 +112,17 @@ impl<T: Wire> Wire for OnHeap<T> {
     type Value = Box<T::Value>;
     const SIZE: usize = T::SIZE;
     const ALIGN: usize = T::ALIGN;
+    const HAS_REST: bool = T::HAS_REST;
 
-    fn encode<'v>(value: &'v Box<T::Value>, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-        T::encode(value, encoder, at)
+    fn put(value: &Box<T::Value>, place: &mut [u8]) {
+        T::put(value, place);
     }
 
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Box<T::Value>, DecodeError> {
-        T::decode(decoder, at).map(Box::new)
+    fn encode_rest<'v>(value: &'v Box<T::Value>, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
+        T::encode_rest(value, encoder, at)
+    }
+
+    fn decode<'b>(decoder: &mut Decoder<'b>, place: Place<'b>) -> Result<Box<T::Value>, DecodeError> {
+        T::decode(decoder, place).map(Box::new)
     }
 }

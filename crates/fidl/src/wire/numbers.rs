@@ -1,45 +1,30 @@
 //! `bool` and numbers.
 
-use super::{Decoder, Encoder, Wire};
+use super::{Decoder, Encoder, Place, Wire};
 use crate::{DecodeError, EncodeError, Reason};
 
 macro_rules! number {
-    ($($number:ty),*) => {$(
+    ($($number:ident),*) => {$(
         impl Wire for $number {
             type Value = Self;
             const SIZE: usize = size_of::<Self>();
             const ALIGN: usize = size_of::<Self>();
+            const HAS_REST: bool = false;
 
             #[inline]
-            fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-                encoder.put(at, value.to_le_bytes());
-                Ok(())
-            }
-
-            #[inline]
-            fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-                Ok(Self::from_le_bytes(decoder.get(at)))
-            }
-
-            fn encode_all<'v>(
-                values: &'v [Self],
-                encoder: &mut Encoder<'_, 'v>,
-                at: usize,
-            ) -> Result<(), EncodeError> {
-                let bytes = encoder.slice(at, values.len() * Self::SIZE);
-                for (place, value) in bytes.chunks_exact_mut(Self::SIZE).zip(values) {
-                    place.copy_from_slice(&value.to_le_bytes());
+            fn put(value: &Self, place: &mut [u8]) {
+                if let Some(place) = place.first_chunk_mut() {
+                    *place = value.to_le_bytes();
                 }
-                Ok(())
             }
 
-            fn decode_all(
-                decoder: &mut Decoder<'_>,
-                at: usize,
-                count: usize,
-                values: &mut Vec<Self>,
-            ) -> Result<(), DecodeError> {
-                let chunks = decoder.slice(at, count * Self::SIZE).chunks_exact(Self::SIZE);
+            #[inline]
+            fn decode<'b>(_: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+                place.array().map(Self::from_le_bytes)
+            }
+
+            fn decode_all<'b>(_: &mut Decoder<'b>, place: Place<'b>, values: &mut Vec<Self>) -> Result<(), DecodeError> {
+                let chunks = place.bytes().chunks_exact(Self::SIZE);
                 values.extend(chunks.map(|chunk| {
                     let mut bytes = [0; size_of::<Self>()];
                     bytes.copy_from_slice(chunk);
@@ -47,8 +32,31 @@ macro_rules! number {
                 }));
                 Ok(())
             }
+
+            #[inline]
+            fn decode_array<'b, const N: usize>(
+                _: &mut Decoder<'b>,
+                place: Place<'b>,
+            ) -> Result<[Self; N], DecodeError> {
+                let place = place.part(0, N * Self::SIZE)?;
+                let mut values = [Self::default(); N];
+                for (value, chunk) in values.iter_mut().zip(place.bytes().chunks_exact(Self::SIZE)) {
+                    if let Some(bytes) = chunk.first_chunk() {
+                        *value = Self::from_le_bytes(*bytes);
+                    }
+                }
+                Ok(values)
+            }
+            number!(elements $number);
         }
     )*};
+    // Bytes are an object as they are.
+    (elements u8) => {
+        fn encode_elements<'v>(values: &'v [u8], encoder: &mut Encoder<'_, 'v>, _: usize) -> Result<(), EncodeError> {
+            encoder.append(values)
+        }
+    };
+    (elements $number:ident) => {};
 }
 
 number!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
@@ -57,19 +65,19 @@ impl Wire for bool {
     type Value = Self;
     const SIZE: usize = 1;
     const ALIGN: usize = 1;
+    const HAS_REST: Self = false;
 
     #[inline]
-    fn encode<'v>(value: &'v Self, encoder: &mut Encoder<'_, 'v>, at: usize) -> Result<(), EncodeError> {
-        encoder.put(at, [u8::from(*value)]);
-        Ok(())
+    fn put(value: &Self, place: &mut [u8]) {
+        super::put::<u8>(&u8::from(*value), place, 0);
     }
 
     #[inline]
-    fn decode(decoder: &mut Decoder<'_>, at: usize) -> Result<Self, DecodeError> {
-        match decoder.get(at) {
+    fn decode<'b>(_: &mut Decoder<'b>, place: Place<'b>) -> Result<Self, DecodeError> {
+        match place.array()? {
             [0] => Ok(false),
             [1] => Ok(true),
-            [byte] => Err(DecodeError::new(Reason::Bool(byte), at)),
+            [byte] => Err(DecodeError::new(Reason::Bool(byte), place.offset())),
         }
     }
 }
