@@ -130,6 +130,11 @@ pub(super) struct Member {
 pub(super) struct Shape {
     pub(super) inline_size: u64,
     pub(super) alignment: u64,
+    pub(super) depth: Option<u64>,
+    pub(super) max_handles: Option<u64>,
+    pub(super) max_out_of_line: Option<u64>,
+    pub(super) has_padding: Option<bool>,
+    pub(super) has_flexible_envelope: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,10 +1,12 @@
 //! The JSON that Fuchsia's own compiler writes (`fidlc --json`) → the model of its library.
 //!
-//! Names are looked up and constants have values already. Ordinals, sizes and offsets are there
-//! too: they must be the ones that this compiler computes.
+//! Names are looked up and constants have values already. Ordinals, sizes, offsets, depths, bytes
+//! out of line and counts of handles are there too: they must be the ones that this compiler
+//! computes. Types that contain themselves, also by reference, are compared by size and offsets.
 
 mod constants;
 mod declarations;
+mod extent;
 mod json;
 mod names;
 mod protocols;

@@ -1,6 +1,9 @@
-//! Sizes and offsets of the file must be ours, and the rules of the language hold.
+//! Sizes, offsets and extents of the file must be ours, and the rules of the language hold.
+
+use std::cell::RefCell;
 
 use super::error;
+use super::extent::Extents;
 use super::json;
 use super::names::parse;
 use crate::error::Result;
@@ -9,8 +12,9 @@ use crate::model::{DeclarationKind, Library, Type, Value};
 
 pub(super) fn verify(roots: &[(&str, json::Library)], libraries: &[Library]) -> Result<()> {
     let layouts = Layouts::new(libraries);
+    let extents = RefCell::new(Extents::new(&layouts));
     for (file, root) in roots {
-        let verifier = Verifier { file, layouts: &layouts };
+        let verifier = Verifier { file, layouts: &layouts, extents: &extents };
         if let Some(library) = libraries.iter().find(|library| library.name == root.name) {
             verifier.rules(library)?;
         }
@@ -30,6 +34,7 @@ type Use<'a> = (&'a str, &'a Type, Option<&'a Value>);
 struct Verifier<'a> {
     file: &'a str,
     layouts: &'a Layouts<'a>,
+    extents: &'a RefCell<Extents<'a>>,
 }
 
 impl Verifier<'_> {
@@ -37,17 +42,37 @@ impl Verifier<'_> {
     fn shape(&self, full: &str, place: &str, theirs: Option<&json::Shape>) -> Result<()> {
         let name = parse(self.file, full)?;
         let (Some(theirs), Some(_)) = (theirs, self.layouts.get(&name)) else { return Ok(()) };
-        let ours = self.layouts.shape(&Type::Declared(name)).map_err(|error| self.no_shape(place, &error))?;
-        self.compare(place, ours, theirs)
+        let type_ = Type::Declared(name);
+        let ours = self.layouts.shape(&type_).map_err(|error| self.no_shape(place, &error))?;
+        self.compare(place, &type_, ours, theirs)
     }
 
-    fn compare(&self, place: &str, ours: Shape, theirs: &json::Shape) -> Result<()> {
+    fn compare(&self, place: &str, type_: &Type, ours: Shape, theirs: &json::Shape) -> Result<()> {
         if (ours.size, ours.align) == (theirs.inline_size, theirs.alignment) {
-            return Ok(());
+            return self.compare_extent(place, type_, theirs);
         }
         let theirs = format!("{} bytes, aligned to {}", theirs.inline_size, theirs.alignment);
         let message = format!("{place}: the size is {theirs}, but ours {} bytes, aligned to {}", ours.size, ours.align);
         Err(error(self.file, message))
+    }
+
+    /// Compares what the file says of a type beside its size in place.
+    fn compare_extent(&self, place: &str, type_: &Type, theirs: &json::Shape) -> Result<()> {
+        let Some(ours) = self.extents.borrow_mut().get(type_) else { return Ok(()) };
+        let properties = [
+            ("depth", theirs.depth, ours.depth),
+            ("max_handles", theirs.max_handles, ours.max_handles),
+            ("max_out_of_line", theirs.max_out_of_line, ours.max_out_of_line),
+            ("has_padding", theirs.has_padding.map(u64::from), ours.has_padding.into()),
+            ("has_flexible_envelope", theirs.has_flexible_envelope.map(u64::from), ours.has_flexible_envelope.into()),
+        ];
+        match properties.iter().find(|(_, theirs, ours)| theirs.is_some_and(|theirs| theirs != *ours)) {
+            Some((what, theirs, ours)) => {
+                let theirs = theirs.unwrap_or_default();
+                Err(error(self.file, format!("{place}: `{what}` is {theirs}, but ours {ours}")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn layout(&self, json: &json::Layout) -> Result<()> {
@@ -69,7 +94,7 @@ impl Verifier<'_> {
             let place = format!("{}.{member}", json.name);
             let ours = self.layouts.shape(type_).map_err(|error| self.no_shape(&place, &error))?;
             if let Some(theirs) = theirs {
-                self.compare(&place, ours, theirs)?;
+                self.compare(&place, type_, ours, theirs)?;
             }
         }
         if !matches!(declaration.kind, DeclarationKind::Struct(_)) {

@@ -50,7 +50,7 @@ const BASE: &str = "library test.base; type Base = struct { a bool; };
 closed protocol Ping { @trace(\"ping\") strict Ping(); };";
 
 fn shape(mut type_: Value, size: u64, align: u64) -> Value {
-    type_["type_shape_v2"] = json!({"inline_size": size, "alignment": align, "depth": 0});
+    type_["type_shape_v2"] = json!({"inline_size": size, "alignment": align});
     type_
 }
 
@@ -249,6 +249,48 @@ fn a_difference_to_our_numbers_is_an_error() {
     });
     let expected = "test.json: test.ir/Line.memory: the size is 4 bytes, aligned to 8, but ours 4 bytes, aligned to 4";
     assert_eq!(error, expected);
+}
+
+/// Properties of types as the rules of Fuchsia's compiler give them: depth, handles, bytes out of
+/// line, padding, and flexible envelopes.
+#[test]
+fn depth_handles_and_bytes_out_of_line_are_compared() {
+    let extents = [
+        ("/struct_declarations/0", [0, 0, 0, 1, 0]),
+        // Point in a box: 16; the name: 16; two vectors of 4 shapes: 2 * (64 + 4 * LIMIT).
+        ("/struct_declarations/1", [3, 1, u32::MAX.into(), 1, 1]),
+        ("/struct_declarations/1/members/1/type", [1, 0, 16, 1, 0]),
+        ("/struct_declarations/1/members/2/type", [1, 0, 16, 1, 0]),
+        ("/struct_declarations/1/members/4/type", [0, 1, 0, 0, 0]),
+        // Both members are in their envelopes, of which the second is empty.
+        ("/table_declarations/0", [2, 0, 24, 1, 1]),
+        ("/union_declarations/0", [2, 0, u32::MAX.into(), 1, 1]),
+    ];
+    let set = |document: &mut Value, place: &str, [depth, handles, bytes, padding, flexible]: [u64; 5]| {
+        let shape = &mut document.pointer_mut(place).unwrap()["type_shape_v2"];
+        shape["depth"] = json!(depth);
+        shape["max_handles"] = json!(handles);
+        shape["max_out_of_line"] = json!(bytes);
+        shape["has_padding"] = json!(padding == 1);
+        shape["has_flexible_envelope"] = json!(flexible == 1);
+    };
+    let mut document = document();
+    for (place, extent) in extents {
+        set(&mut document, place, extent);
+    }
+    config(&document).generate().unwrap();
+    let names = ["depth", "max_handles", "max_out_of_line", "has_padding", "has_flexible_envelope"];
+    for (place, extent) in extents {
+        for (index, name) in names.into_iter().enumerate() {
+            let mut wrong = extent;
+            wrong[index] ^= 1;
+            let mut document = document.clone();
+            set(&mut document, place, wrong);
+            let error = config(&document).generate().unwrap_err().to_string();
+            let expected = format!("`{name}` is {}, but ours {}", wrong[index], extent[index]);
+            assert!(error.ends_with(&expected), "{place}: {error}, expected {expected}");
+        }
+    }
 }
 
 type Change = fn(&mut Value);

@@ -30,8 +30,8 @@ impl<'b> Place<'b> {
         self.bytes
     }
 
-    /// Returns the first `N` bytes as a place. The compiler knows its size then, so that reading the
-    /// members of a struct costs one check.
+    /// Returns the first `N` bytes as a place. The compiler knows its size then, so that reading
+    /// the members of a struct costs one check.
     ///
     /// # Errors
     ///
