@@ -1,11 +1,13 @@
-//! Calls over a UNIX socket.
+//! Calls over a UNIX socket, and without one.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::thread;
 
 use bench_harness::{Batch, Case};
-use esatto_fidl::{Responder, endpoints};
+use esatto_fidl::body::Body;
+use esatto_fidl::{Header, Method, Responder, endpoints};
+use esatto_ipc::observed::{Begin, Connection, Traced};
 use esatto_ipc::server::Incoming;
 use esatto_ipc::{Channel, ServerConnection, ServerLimits, Stream};
 
@@ -17,6 +19,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "round trip: fidl", ops: 100, events: 0, run: round_trip },
     Case { name: "round trip: esatto-ipc", ops: 100, events: 0, run: round_trip_ipc },
     Case { name: "one-way call", ops: 400, events: 0, run: one_way },
+    Case { name: "one-way call without a socket", ops: 400, events: 0, run: in_memory },
 ];
 
 const DATA: &[u8] = b"sixteen bytes !!";
@@ -75,4 +78,43 @@ fn one_way(batch: &mut Batch) {
         client.note(&fidl::EchoNoteRequest { value: black_box(7) }).expect("there is room");
         server.pump().expect("the client is there");
     });
+}
+
+type Note = method::Note;
+
+/// A message through the codec and the hooks of both sides, in the order of the bindings, without
+/// the socket between them.
+fn in_memory(batch: &mut Batch) {
+    let (connection, mut bytes) = (Connection::new(7), Vec::new());
+    batch.time(|i| pass(&connection, &mut bytes, i));
+}
+
+#[inline(never)]
+fn pass(connection: &Connection, bytes: &mut Vec<u8>, number: u64) {
+    let header = Header { txid: 0, strictness: Note::INFO.strictness, ordinal: Note::INFO.ordinal };
+    bytes.clear();
+    bytes.extend_from_slice(&[0; Header::SIZE]);
+    let mut handles = Vec::new();
+    let note = fidl::EchoNoteRequest { value: black_box(7) };
+    <Note as Method>::Request::encode(&note, bytes, &mut handles).expect("it has an encoding");
+    let traced = Traced::request(&Note::INFO.traced, || begin(connection, number, &bytes[Header::SIZE..]));
+    bytes[..Header::SIZE].copy_from_slice(&header.to_bytes());
+    traced.request_sent();
+    let message = black_box(&bytes[Header::SIZE..]);
+    let traced = Traced::invocation(&Note::INFO.traced, || begin(connection, number, message));
+    let decoded = <Note as Method>::Request::decode(message, Vec::new());
+    let _invoking = traced.invoking();
+    black_box(decoded.expect("own bytes"));
+}
+
+fn begin<'a>(connection: &'a Connection, number: u64, message: &'a [u8]) -> Begin<'a> {
+    Begin {
+        connection,
+        request_id: 1 << 32 | number,
+        message,
+        has_fd: false,
+        is_blocking: false,
+        is_from_acceptor: false,
+        own_flow_id: Some(connection.seed() << 48 | Note::INFO.ordinal << 16 | number & 0xff),
+    }
 }
