@@ -127,6 +127,11 @@ impl<'a> Resolver<'a> {
                 let value = value.ok_or_else(|| path.span.error(format!("`{type_}` has no member `{member}`")))?;
                 Value::Number { type_, value }
             }
+            (DeclarationKind::Alias(_), [_]) => {
+                let alias = &item.declaration.name.text;
+                let message = format!("`{alias}` is an alias, which has no members: name the type that it stands for");
+                return Err(path.span.error(message));
+            }
             _ => return Err(path.span.error(format!("`{}` is no constant", path.dotted()))),
         };
         self.fit(value, wanted, path)

@@ -46,6 +46,10 @@ fn constants_must_fit() {
     check("const A string:2 = \"abc\";", "t.fidl:2:20: the string has 3 bytes, more than its type allows");
     check("const A bool = MAX;", "t.fidl:2:16: unknown constant `MAX`");
     check("const A bool = 1;", "t.fidl:2:16: expected `true` or `false`");
+    check(
+        "type E = enum { M = 1; }; alias F = E; const A E = F.M;",
+        "t.fidl:2:52: `F` is an alias, which has no members: name the type that it stands for",
+    );
     check("const A uint8 = B; const B uint8 = A;", "t.fidl:2:7: the value of `test/A` depends on itself");
     check("const A uint8 = B; const B uint32 = 300;", "t.fidl:2:17: `B` is not a value of uint8");
     check("type E = enum { X = 1; }; const A E = E.Y;", "t.fidl:2:39: `test/E` has no member `Y`");

@@ -1,5 +1,4 @@
-//! Cases of `strings.gidl`, `strings_utf8.gen.gidl` (the first 24) and
-//! `ported_from_walker_strings.gidl`.
+//! Cases of `strings.gidl`, `strings_utf8.gen.gidl` and `ported_from_walker_strings.gidl`.
 
 use esatto_fidl::Reason;
 use esatto_fidl_tests::test_conformance::*;
@@ -106,10 +105,31 @@ fn strings_are_utf8() {
         ("StringsValidCase9", "\u{80}", "c2 80"),
         ("StringsValidCase10", "\u{10000}", "f0 90 80 80"),
         ("StringsValidCase11", "/", "2f"),
+        ("StringsValidCase12", "\u{61d}", "d8 9d"),
+        ("StringsValidCase13", "\u{5f6}", "d7 b6"),
+        ("StringsValidCase14", "\u{af4}", "e0 ab b4"),
+        ("StringsValidCase15", "\u{c52}", "e0 b1 92"),
+        ("StringsValidCase16", "\u{1e454}", "f0 9e 91 94"),
+        ("StringsValidCase17", "\u{1f978}", "f0 9f a5 b8"),
+        ("StringsValidCase18", "", ""),
+        ("StringsValidCase19", "a", "61"),
+        ("StringsValidCase20", "\u{20ac}", "e2 82 ac"),
+        ("StringsValidCase21", "\0\u{10ffff}\x7f\u{10000}\u{80}", "00 f4 8f bf bf 7f f0 90 80 80 c2 80"),
+        ("StringsValidCase22", "\u{7ff}\u{ffff}\u{1000}", "df bf ef bf bf e1 80 80"),
+        ("StringsValidCase23", "\u{feff}", "ef bb bf"),
+        ("StringsValidCase24", "\u{1000}", "e1 80 80"),
+        ("StringsValidCase25", "\r", "0d"),
+        ("StringsValidCase26", "\n", "0a"),
+        ("StringsValidCase27", "a", "61"),
+        ("StringsValidCase28", "\u{81}", "c2 81"),
+        ("StringsValidCase29", "\u{103f}", "e1 80 bf"),
+        ("StringsValidCase30", "\u{4083f}", "f1 80 a0 bf"),
+        ("StringsValidCase31", "\u{feff}", "ef bb bf"),
     ];
     for (name, string, bytes) in valid {
         let length = string.len();
-        success(name, &Text::new(text(string)), &format!("{length}:8 ff*8 {bytes} 00*{}", 8 - length));
+        let padding = length.next_multiple_of(8) - length;
+        success(name, &Text::new(text(string)), &format!("{length}:8 ff*8 {bytes} 00*{padding}"));
     }
     let invalid = [
         ("StringsInvalidCase1", "80"),
@@ -126,6 +146,46 @@ fn strings_are_utf8() {
         ("StringsInvalidCase12", "f0 90 7f 80"),
         ("StringsInvalidCase13", "f0 90 80 7f"),
         ("StringsInvalidCase14", "c0 af"),
+        ("StringsInvalidCase15", "e0 80 af"),
+        ("StringsInvalidCase16", "f0 80 80 af"),
+        ("StringsInvalidCase17", "ef"),
+        ("StringsInvalidCase18", "ef bb"),
+        ("StringsInvalidCase19", "df 80 80"),
+        ("StringsInvalidCase20", "e0 80 80"),
+        ("StringsInvalidCase21", "c3 28"),
+        ("StringsInvalidCase22", "c0"),
+        ("StringsInvalidCase23", "c1"),
+        ("StringsInvalidCase24", "f5"),
+        ("StringsInvalidCase25", "f6"),
+        ("StringsInvalidCase26", "f7"),
+        ("StringsInvalidCase27", "f8"),
+        ("StringsInvalidCase28", "f9"),
+        ("StringsInvalidCase29", "fa"),
+        ("StringsInvalidCase30", "fb"),
+        ("StringsInvalidCase31", "fc"),
+        ("StringsInvalidCase32", "fd"),
+        ("StringsInvalidCase33", "fe"),
+        ("StringsInvalidCase34", "ff"),
+        ("StringsInvalidCase35", "ed a0 80"),
+        ("StringsInvalidCase36", "ed b0 80"),
+        ("StringsInvalidCase37", "ed bf bf"),
+        ("StringsInvalidCase38", "c0 80"),
+        ("StringsInvalidCase39", "c1 80"),
+        ("StringsInvalidCase40", "c1 81"),
+        ("StringsInvalidCase41", "e0 80 80"),
+        ("StringsInvalidCase42", "e0 82 80"),
+        ("StringsInvalidCase43", "e0 9f bf"),
+        ("StringsInvalidCase44", "f0 80 80 8d"),
+        ("StringsInvalidCase45", "f0 80 82 91"),
+        ("StringsInvalidCase46", "f0 80 a0 80"),
+        ("StringsInvalidCase47", "f0 8f bb bf"),
+        ("StringsInvalidCase48", "f8 80 80 80 bf"),
+        ("StringsInvalidCase49", "fc 80 80 80 a0 a5"),
+        ("StringsInvalidCase50", "f4 90 80 80"),
+        ("StringsInvalidCase51", "f8 a0 bf 80 bf"),
+        ("StringsInvalidCase52", "fc 9c bf 80 bf 80"),
+        ("StringsInvalidCase53", "fe ff"),
+        ("StringsInvalidCase54", "ff fe"),
     ];
     for (name, bytes) in invalid {
         let length = bytes.split(' ').count();
