@@ -128,6 +128,18 @@ impl<D: Dispatch> Server<D> {
         poll_fn(|cx| self.poll(cx, &mut io)).await
     }
 
+    /// Handles messages on tokio until the connection ends.
+    ///
+    /// # Errors
+    ///
+    /// The reason, unless the client closed the connection; or the runtime cannot wait for the
+    /// socket.
+    #[cfg(feature = "tokio")]
+    pub async fn drive_on_tokio(&mut self) -> Result<(), CallError> {
+        let io = esatto_ipc::tokio::TokioIo::duplicate(&*self)?;
+        self.drive(io).await
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<Result<(), CallError>> {
         loop {
             let progress = self.turn()?;

@@ -276,6 +276,21 @@ fn two_peers_that_both_wait_for_room_go_on() {
 }
 
 #[tokio::test]
+async fn tasks_of_tokio_end_with_the_last_client() {
+    let (client, server) = endpoints::<Echo>().unwrap();
+    let mut server = serve(server, Answers::default()).unwrap();
+    let serving = tokio::spawn(async move { server.drive_on_tokio().await });
+    let client = Client::new(client).unwrap();
+    client.channel().spawn_driver().unwrap();
+    let other = client.clone();
+    drop(client);
+    let request = EchoEchoStringRequest::new("hello".to_owned());
+    assert_eq!(other.echo_string(&request).await.unwrap().response, "hello");
+    drop(other);
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn calls_and_events_are_awaited() {
     let (client, server) = endpoints::<Echo>().unwrap();
     let mut server = serve(server, Answers::default()).unwrap();

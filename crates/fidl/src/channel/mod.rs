@@ -4,6 +4,8 @@
 //! time. Futures need a driver: [`Channel::drive`] on any runtime.
 
 mod call;
+#[cfg(feature = "tokio")]
+mod tokio;
 
 use core::marker::PhantomData;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,7 +13,7 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use esatto_ipc::observed::{Connection, new_seed};
@@ -186,36 +188,7 @@ impl<P: Protocol> Channel<P> {
     /// Reads and writes the socket for calls that are awaited, until the connection ends. Returns
     /// the reason.
     pub async fn drive(&self, mut io: impl Readiness) -> CallError {
-        poll_fn(|cx| {
-            loop {
-                if let Err(error) = self.shared.link.poll_flush(cx, &mut io) {
-                    self.shared.end(error.into());
-                }
-                let mut state = self.shared.lock();
-                let mut messages = 0;
-                while messages < MESSAGES_PER_TURN && !state.has_enough_events() && self.shared.read_one(&mut state) {
-                    messages += 1;
-                }
-                if let Some(error) = &state.end {
-                    return Poll::Ready(error.clone());
-                }
-                state.driver_waker = Some(cx.waker().clone());
-                if messages == MESSAGES_PER_TURN {
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                if state.has_enough_events() {
-                    return Poll::Pending;
-                }
-                drop(state);
-                match io.poll_readable(cx) {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(error)) => self.shared.end(error.into()),
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-        })
-        .await
+        poll_fn(|cx| self.shared.poll_drive(cx, &mut io)).await
     }
 
     /// Ends the connection.
@@ -274,6 +247,37 @@ impl RawEvent {
 }
 
 impl Shared {
+    /// Reads and writes the socket, until the connection ends for this reason.
+    fn poll_drive(&self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<CallError> {
+        loop {
+            if let Err(error) = self.link.poll_flush(cx, io) {
+                self.end(error.into());
+            }
+            let mut state = self.lock();
+            let mut messages = 0;
+            while messages < MESSAGES_PER_TURN && !state.has_enough_events() && self.read_one(&mut state) {
+                messages += 1;
+            }
+            if let Some(error) = &state.end {
+                return Poll::Ready(error.clone());
+            }
+            state.driver_waker = Some(cx.waker().clone());
+            if messages == MESSAGES_PER_TURN {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if state.has_enough_events() {
+                return Poll::Pending;
+            }
+            drop(state);
+            match io.poll_readable(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.end(error.into()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -489,5 +493,10 @@ fn body_error(error: BodyError) -> CallError {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.link.close();
+        // A driver that does not keep the channel ends.
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waker) = state.driver_waker.take() {
+            waker.wake();
+        }
     }
 }
