@@ -34,12 +34,14 @@ pub(super) struct Parts {
     pub(super) args: Scratch,
     pub(super) fd: Option<OwnedFd>,
     pub(super) timeout: Option<Duration>,
+    /// The driver may write it later.
+    pub(super) is_deferred: bool,
     is_blocking: bool,
 }
 
 impl Parts {
     pub(super) fn new(request: &impl Owned) -> Self {
-        Self { args: Scratch::encode(request), fd: None, timeout: None, is_blocking: false }
+        Self { args: Scratch::encode(request), fd: None, timeout: None, is_deferred: false, is_blocking: false }
     }
 
     /// Starts the call, unless too many bytes wait to be sent.
@@ -53,7 +55,7 @@ impl Parts {
             window: 0,
             is_blocking: self.is_blocking,
         };
-        shared.start(call, self.timeout, done)
+        shared.start(call, self.timeout, self.is_deferred, done)
     }
 
     /// Starts the call when there is room.

@@ -36,9 +36,11 @@ impl fmt::Debug for Driver {
 }
 
 impl Drop for Shared {
-    /// Lets the driver end.
+    /// Writes the one-way calls that wait, and lets the driver end.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Nobody could be told of a failure.
+        let _ = state.out.write_to(&self.stream);
         if let Some(driver) = state.driver.take() {
             driver.wake();
         }
@@ -61,16 +63,10 @@ impl Channel {
     /// As [`drive`](Self::drive), for futures that are written by hand.
     pub fn poll_drive(&self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<Arc<Error>> {
         self.set_waker(cx.waker());
+        let mut is_woken = true;
         loop {
-            let has_more = match self.pump() {
-                Ok(has_more) => has_more,
-                Err(error) => return Poll::Ready(error),
-            };
-            if has_more {
-                // Other tasks of the runtime have their turn first.
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
+            // Asked before the socket is read, not after: then a read that leaves room is the last
+            // one, and need not be followed by one that finds nothing.
             let mut is_ready = match io.poll_readable(cx) {
                 Poll::Ready(Err(error)) => return Poll::Ready(Arc::new(Error::Io(error))),
                 poll => poll.is_ready(),
@@ -84,8 +80,18 @@ impl Channel {
             if let Some(deadline) = self.next_deadline() {
                 is_ready |= io.poll_sleep_until(cx, deadline).is_ready();
             }
-            if !is_ready {
+            if !is_ready && !is_woken {
                 return Poll::Pending;
+            }
+            is_woken = false;
+            match self.pump() {
+                Ok(false) => {}
+                Ok(true) => {
+                    // Other tasks of the runtime have their turn first.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Err(error) => return Poll::Ready(error),
             }
         }
     }

@@ -51,6 +51,9 @@ use crate::sys::Stream;
 /// [`ChannelLimits::max_queued`].
 const MAX_QUEUED_FDS: usize = 64;
 
+/// Bytes that wait for the driver although the socket might take them. More are written at once.
+const WRITE_AT: usize = 64 << 10;
+
 /// Bounds of a [`Channel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelLimits {
@@ -188,9 +191,11 @@ impl Channel {
         self.shared.take_fd()
     }
 
-    /// Ends the connection. All calls fail with [`CallError::Disconnected`].
+    /// Ends the connection. All calls fail with [`CallError::Disconnected`]. One-way calls that wait
+    /// are written before, if the socket takes them.
     pub fn close(&self) {
         let mut done = Done::default();
+        self.shared.flush(&mut self.shared.lock(), &mut done);
         self.shared.end(Error::Disconnected, &mut done);
         done.run(&self.shared);
     }
@@ -237,8 +242,15 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a call unless too many bytes wait to be sent.
-    fn start(&self, call: NewCall<'_>, timeout: Option<Duration>, done: &mut Done) -> Result<u64, CallError> {
+    /// Starts a call unless too many bytes wait to be sent. If `is_deferred`, the driver may write
+    /// it, together with those that follow.
+    fn start(
+        &self,
+        call: NewCall<'_>,
+        timeout: Option<Duration>,
+        is_deferred: bool,
+        done: &mut Done,
+    ) -> Result<u64, CallError> {
         let method = call.service.method(call.method_id).expect("generated code names an existing method");
         if call.fd.is_some() && self.stream.family() != Family::Unix {
             return Err(CallError::DescriptorsUnsupported(method.full_name));
@@ -256,7 +268,11 @@ impl Shared {
         let has_deadline = call.deadline.is_some();
         let State { caller, out, .. } = &mut *state;
         let (id, traced) = caller.start_traced(call, now, out)?;
-        self.flush(&mut state, done);
+        if is_deferred && state.driver.is_some() && state.out.queued() < WRITE_AT {
+            state.wake_to_write(done);
+        } else {
+            self.flush(&mut state, done);
+        }
         traced.request_sent();
         if state.end.is_some() {
             // The write failed. The call has no slot in which it could fail.
@@ -291,11 +307,7 @@ impl Shared {
             state.is_driver_writing = false;
         } else {
             done.wakers.extend(state.poller.take());
-            // Only once, because the driver also writes here, and would wake itself until the
-            // socket takes more.
-            if !std::mem::replace(&mut state.is_driver_writing, true) {
-                done.wakers.extend(state.driver.clone());
-            }
+            state.wake_to_write(done);
         }
         if !state.waiting_for_room.is_empty() && state.has_room(&self.limits) {
             done.wakers.append(&mut state.waiting_for_room);
@@ -315,6 +327,14 @@ impl State {
     fn has_room(&self, limits: &ChannelLimits) -> bool {
         self.out.queued() + self.caller.unsent_bytes() < limits.max_queued
             && self.out.queued_fds() + self.caller.unsent_fds() < MAX_QUEUED_FDS
+    }
+
+    /// Tells the driver that bytes wait. Only once, because the driver also writes, and would wake
+    /// itself until the socket takes more.
+    fn wake_to_write(&mut self, done: &mut Done) {
+        if !std::mem::replace(&mut self.is_driver_writing, true) {
+            done.wakers.extend(self.driver.clone());
+        }
     }
 
     /// Adds a thread that is about to sleep, and returns its number.

@@ -61,13 +61,16 @@ impl<'c, M: Rpc> OneWayCall<'c, M> {
         started.map(drop)
     }
 
-    /// Sends the call when there is room. Until the service is bound, something must drive the
-    /// channel.
+    /// Sends the call when there is room. Something must drive the channel.
+    ///
+    /// A driver writes the call when it runs, together with those that follow: with the next call
+    /// that has a reply at the latest, after 64 KiB, and when the channel is dropped or closed.
     ///
     /// # Errors
     ///
     /// The call could not be sent.
     pub async fn send_async(mut self) -> Result<(), CallError> {
+        self.parts.is_deferred = true;
         poll_fn(|cx| self.parts.poll_start::<M>(&self.channel.shared, cx)).await.map(drop)
     }
 }

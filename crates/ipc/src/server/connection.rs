@@ -67,7 +67,9 @@ impl<D: Dispatch> ServerConnection<D> {
     /// Makes the serving end of a connected stream.
     #[must_use]
     pub fn new(stream: Stream, dispatch: D, limits: ServerLimits) -> Self {
-        Self { dispatch, receiving: Receiving::default(), shared: Arc::new(Shared::new(stream, limits)) }
+        // What came before the first wait may be reported to nobody.
+        let receiving = Receiving { has_unread: true, ..Receiving::default() };
+        Self { dispatch, receiving, shared: Arc::new(Shared::new(stream, limits)) }
     }
 
     /// Adds what goes wrong to the counters of a server.
@@ -133,8 +135,29 @@ impl<D: Dispatch> ServerConnection<D> {
     /// As [`drive`](Self::drive), for futures that are written by hand.
     pub fn poll_drive(&mut self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<Arc<Error>> {
         self.set_waker(cx.waker());
+        let mut is_woken = true;
         loop {
-            match self.pump() {
+            let interest = self.interest();
+            let mut ready = [false; 2];
+            // Asked before the socket is read, not after: then a read that leaves room is the last
+            // one, and need not be followed by one that finds nothing.
+            let polls = [interest.read.then(|| io.poll_readable(cx)), interest.write.then(|| io.poll_writable(cx))];
+            for (is_ready, poll) in ready.iter_mut().zip(polls) {
+                match poll {
+                    Some(Poll::Ready(Err(error))) => return Poll::Ready(Arc::new(error.into())),
+                    poll => *is_ready = poll.is_some_and(|poll| poll.is_ready()),
+                }
+            }
+            let [is_readable, mut is_ready] = ready;
+            if let Some(deadline) = self.next_deadline() {
+                is_ready |= io.poll_sleep_until(cx, deadline).is_ready();
+            }
+            if !is_readable && !is_ready && !is_woken {
+                return Poll::Pending;
+            }
+            is_woken = false;
+            let read = is_readable || self.receiving.has_unread;
+            match self.receiving.turn(&self.shared, &mut self.dispatch, read) {
                 Ok(false) => {}
                 Ok(true) => {
                     // Other tasks of the runtime have their turn first.
@@ -142,20 +165,6 @@ impl<D: Dispatch> ServerConnection<D> {
                     return Poll::Pending;
                 }
                 Err(error) => return Poll::Ready(error),
-            }
-            let interest = self.interest();
-            let mut is_ready = false;
-            for poll in [interest.read.then(|| io.poll_readable(cx)), interest.write.then(|| io.poll_writable(cx))] {
-                match poll {
-                    Some(Poll::Ready(Err(error))) => return Poll::Ready(Arc::new(error.into())),
-                    poll => is_ready |= poll.is_some_and(|poll| poll.is_ready()),
-                }
-            }
-            if let Some(deadline) = self.next_deadline() {
-                is_ready |= io.poll_sleep_until(cx, deadline).is_ready();
-            }
-            if !is_ready {
-                return Poll::Pending;
             }
         }
     }

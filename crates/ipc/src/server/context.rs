@@ -71,8 +71,12 @@ impl Context {
         self.call.attach(fd);
     }
 
-    /// Returns true if nobody waits for the reply any more. The future of the call is dropped soon
-    /// then; a function that computes for long may ask.
+    /// Returns true if nobody waits for the reply any more: a function that computes for long may
+    /// ask. A future is dropped soon then.
+    ///
+    /// While the function runs on the thread that serves its connection, as with
+    /// [`serve_blocking`](crate::Server::serve_blocking), nobody reads the socket. It knows of the
+    /// deadline and of the end of a connection then, but not of a client that dropped the call.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.call.is_cancelled()

@@ -3,12 +3,14 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread;
 
 use esatto_protozero::service::{Kind, Method};
 
 use super::shared::Shared;
 use crate::address::Family;
 use crate::callee::{CallKey, SendError};
+use crate::clock;
 use crate::status::{Code, Status};
 
 /// Call that was not answered. Dropping it fails the call.
@@ -79,8 +81,16 @@ impl OpenCall {
         self.shared.change(|state| state.callee.fail_malformed(self.key, &mut state.out));
     }
 
+    /// Returns true if nobody waits for the reply. The driver may not know it yet, because the call
+    /// runs on its thread.
     pub(super) fn is_cancelled(&self) -> bool {
-        !self.shared.lock().callee.is_open(self.key)
+        let state = self.shared.lock();
+        if !state.callee.is_awaited(self.key, clock::now()) {
+            return true;
+        }
+        let is_driver_busy = state.pumping.is_some_and(|thread| thread == thread::current().id());
+        drop(state);
+        is_driver_busy && self.shared.stream.is_hung_up()
     }
 
     pub(super) fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<()> {

@@ -52,6 +52,11 @@ impl<'fd> PollFd<'fd> {
         c_int::from(self.ready) & (POLLIN | POLLHUP | POLLERR) as c_int != 0
     }
 
+    /// Returns true if the peer reads and writes no more.
+    pub fn is_hung_up(&self) -> bool {
+        c_int::from(self.ready) & (POLLHUP | POLLERR) as c_int != 0
+    }
+
     /// Returns true if there is room to write.
     pub fn is_writable(&self) -> bool {
         c_int::from(self.ready) & POLLOUT as c_int != 0

@@ -14,6 +14,7 @@ use rustix::net::{
 };
 
 use super::credentials::{Credentials, peer_credentials};
+use super::poll::{PollFd, poll};
 use super::socket::{SockAddr, adopt, configure, connect_retrying, family_of, open, retry};
 use super::vsock;
 use crate::address::{Address, Family};
@@ -256,6 +257,16 @@ impl Stream {
             Some(message) if message.flags.contains(ReturnFlags::CTRUNC) => Err(Error::DescriptorRefused),
             message => Ok(message.map(|message| message.bytes)),
         }
+    }
+
+    /// Returns true if the peer has closed the connection. A peer that can still read has not.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        #[cfg(feature = "simulated")]
+        if self.link.is_some() {
+            return false;
+        }
+        let mut socket = [PollFd::new(self.fd(), false)];
+        poll(&mut socket, Some(Duration::ZERO)).is_ok() && socket[0].is_hung_up()
     }
 
     /// Calls `recvmsg`. The end of the stream and a reset give 0 bytes.

@@ -1,15 +1,17 @@
 //! A driver waits while the socket takes nothing.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use esatto_ipc::frame::rpc::{Features, InvokeMethod};
+use esatto_ipc::frame::rpc::{Features, InvokeMethod, RpcBody, encode};
 use esatto_ipc::{Channel, ServerConnection, ServerLimits, Stream};
 
 use crate::messages::sample::GetRequest;
 use crate::raw_peer::Raw;
-use crate::sample_store::{Sample, note};
+use crate::sample_store::{SOON, Sample, note};
 use crate::store;
 
 #[derive(Default)]
@@ -53,7 +55,7 @@ fn a_server_does_not_wake_its_driver_until_the_socket_has_room() {
     let wakes = Arc::new(Count::default());
     server.set_waker(&Waker::from(Arc::clone(&wakes)));
     let raw = Raw::new(theirs);
-    raw.send(|out| esatto_ipc::frame::rpc::encode::bind_service(out, 1, "Store", Features::ALL, 0).unwrap());
+    raw.send(|out| encode::bind_service(out, 1, "Store", Features::ALL, 0).unwrap());
     let request = GetRequest { payload: Some(vec![0; 50_000]), ..GetRequest::default() };
     for id in 2.. {
         raw.call(id, 1, &request, InvokeMethod::default());
@@ -67,4 +69,53 @@ fn a_server_does_not_wake_its_driver_until_the_socket_has_room() {
         assert!(!server.pump().unwrap());
     }
     assert_eq!(wakes.get(), before);
+}
+
+/// Polls a one-way call, which has room.
+fn send(client: &store::Client, text: &str) {
+    let note = note(text);
+    let call = pin!(client.note(&note).send_async());
+    assert_eq!(call.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(())));
+}
+
+#[test]
+fn one_way_calls_of_tasks_are_written_together() {
+    let (ours, theirs) = Stream::pair().unwrap();
+    let channel = Channel::new(ours);
+    let client = store::Client::new(&channel);
+    let mut raw = Raw::new(theirs);
+    send(&client, "binds");
+    let bind = raw.receive(|frame| frame.request_id);
+    let methods = [(1, "Get"), (2, "Watch"), (3, "Note")].into_iter();
+    raw.send(|out| encode::bind_service_reply(out, bind, 1, methods, Features::ALL, 0).unwrap());
+    let wakes = Arc::new(Count::default());
+    channel.set_waker(&Waker::from(Arc::clone(&wakes)));
+    while channel.pump().unwrap() {}
+    raw.receive(|frame| assert!(matches!(frame.body, RpcBody::InvokeMethod(_)), "{frame:?}"));
+    let before = wakes.get();
+    for number in 0..10 {
+        send(&client, &number.to_string());
+    }
+    assert_eq!(wakes.get(), before + 1);
+    assert!(raw.receive_within(Duration::ZERO, |_| ()).is_none(), "they wait for the driver");
+    assert!(channel.interest().write);
+    assert!(!channel.pump().unwrap());
+    for _ in 0..10 {
+        raw.receive(|frame| assert!(matches!(frame.body, RpcBody::InvokeMethod(_)), "{frame:?}"));
+    }
+    // Many do not wait.
+    for _ in 0..20 {
+        send(&client, &"x".repeat(10_000));
+    }
+    raw.receive(|_| ());
+    // Nothing is lost at the end.
+    while channel.interest().write {
+        channel.pump().unwrap();
+    }
+    send(&client, "last");
+    drop((client, channel));
+    for _ in 0..20 {
+        raw.receive(|_| ());
+    }
+    assert!(raw.receive_within(SOON, |_| ()).is_none(), "nothing follows");
 }

@@ -272,3 +272,55 @@ fn a_flood_of_calls_is_charged_to_its_connection() {
     assert_eq!(server.counters().refused, 26);
     server.stop();
 }
+
+/// Store whose calls end when nobody waits for them.
+#[derive(Default)]
+struct Attentive {
+    cancelled: AtomicUsize,
+}
+
+impl Attentive {
+    fn run(&self, context: &Context) {
+        let end = Instant::now() + SOON;
+        while !context.is_cancelled() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.cancelled.fetch_add(usize::from(context.is_cancelled()), Ordering::Relaxed);
+    }
+}
+
+impl Server for Arc<Attentive> {
+    async fn get(&self, context: &Context, _: GetRequest) -> Result<GetReply, Status> {
+        self.run(context);
+        Ok(GetReply::default())
+    }
+
+    async fn watch(&self, _: &Context, _: WatchRequest, _: Replies<Event>) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn note(&self, context: &Context, _: Text) {
+        self.run(context);
+    }
+}
+
+#[test]
+fn a_busy_thread_can_ask_if_anybody_waits() {
+    let attentive = Arc::new(Attentive::default());
+    let (channel, thread) = crate::sample_store::serve(store::ServeAsync::new(Arc::clone(&attentive)));
+    let client = store::Client::new(&channel);
+    // The deadline passes.
+    client.get(&get("a")).timeout(Duration::from_millis(50)).wait().unwrap_err();
+    let end = Instant::now() + SOON;
+    while attentive.cancelled.load(Ordering::Relaxed) == 0 {
+        assert!(Instant::now() < end, "it does not know of its deadline");
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The client goes away.
+    client.get(&get("a")).then(|_| ()).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(attentive.cancelled.load(Ordering::Relaxed), 1, "somebody waits");
+    channel.close();
+    thread.join().unwrap();
+    assert_eq!(attentive.cancelled.load(Ordering::Relaxed), 2);
+}
