@@ -330,13 +330,6 @@ impl Callee {
         self.open.get(&key.request_id).is_some_and(|open| open.key == key)
     }
 
-    /// Returns true if the call has not ended, and its deadline has not passed.
-    #[must_use]
-    pub fn is_awaited(&self, key: CallKey, now: Instant) -> bool {
-        let open = self.open.get(&key.request_id).filter(|open| open.key == key);
-        open.is_some_and(|open| open.deadline.is_none_or(|deadline| deadline > now))
-    }
-
     /// Returns true if a further reply of a stream may be sent.
     #[must_use]
     pub fn has_room(&self, key: CallKey) -> bool {

@@ -13,9 +13,16 @@ use tokio::time::Sleep;
 use crate::readiness::Readiness;
 
 /// Waiting for a socket with tokio.
+///
+/// Tokio hears of room to write only while somebody waits for it. Else each message that the peer
+/// reads would wake this side.
 #[derive(Debug)]
 pub struct TokioIo<F: AsRawFd> {
-    fd: AsyncFd<F>,
+    /// `None` after a failure.
+    fd: Option<AsyncFd<F>>,
+    waits_for_room: bool,
+    /// Room was asked for since the last question for something to read.
+    was_asked_for_room: bool,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
@@ -26,11 +33,31 @@ impl<F: AsRawFd> TokioIo<F> {
     ///
     /// The runtime cannot wait for it.
     pub fn new(fd: F) -> io::Result<Self> {
-        // Its replacement is `unsafe`, because `AsRawFd` promises nothing. The types that are used
-        // here own their descriptor.
-        #[allow(deprecated, reason = "see above")]
-        Ok(Self { fd: AsyncFd::with_interest(fd, Interest::READABLE | Interest::WRITABLE)?, sleep: None })
+        let fd = Some(register(fd, Interest::READABLE)?);
+        Ok(Self { fd, waits_for_room: false, was_asked_for_room: false, sleep: None })
     }
+
+    fn fd(&self) -> io::Result<&AsyncFd<F>> {
+        self.fd.as_ref().ok_or_else(|| io::Error::other("the socket could not be registered again"))
+    }
+
+    /// Begins or stops to wait for room to write too. What was heard of the socket is forgotten, and
+    /// who waits for it; tokio tells the present state again.
+    fn wait_for_room(&mut self, begin: bool) -> io::Result<()> {
+        if let Some(fd) = self.fd.take() {
+            let interest = if begin { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+            self.fd = Some(register(fd.into_inner(), interest)?);
+            self.waits_for_room = begin;
+        }
+        Ok(())
+    }
+}
+
+fn register<F: AsRawFd>(fd: F, interest: Interest) -> io::Result<AsyncFd<F>> {
+    // Its replacement is `unsafe`, because `AsRawFd` promises nothing. The types that are used here
+    // own their descriptor.
+    #[allow(deprecated, reason = "see above")]
+    AsyncFd::with_interest(fd, interest)
 }
 
 impl TokioIo<OwnedFd> {
@@ -46,11 +73,22 @@ impl TokioIo<OwnedFd> {
 
 impl<F: AsRawFd + Unpin> Readiness for TokioIo<F> {
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.fd.poll_read_ready(cx).map_ok(|mut guard| guard.clear_ready())
+        if self.waits_for_room && !std::mem::take(&mut self.was_asked_for_room) {
+            self.wait_for_room(false)?;
+        }
+        self.fd()?.poll_read_ready(cx).map_ok(|mut guard| guard.clear_ready())
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.fd.poll_write_ready(cx).map_ok(|mut guard| guard.clear_ready())
+        self.was_asked_for_room = true;
+        if !self.waits_for_room {
+            self.wait_for_room(true)?;
+            // Forgotten too, and perhaps not asked again before this task waits.
+            if self.fd()?.poll_read_ready(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+        }
+        self.fd()?.poll_write_ready(cx).map_ok(|mut guard| guard.clear_ready())
     }
 
     fn poll_sleep_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {

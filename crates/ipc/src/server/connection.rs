@@ -259,10 +259,7 @@ impl Receiving {
             self.tasks.resume(serial);
         }
         let mut state = shared.lock();
-        if state.callee.next_deadline().is_some() {
-            let State { callee, out, .. } = &mut *state;
-            callee.expire(clock::now(), out);
-        }
+        state.expire();
         state.pumping = None;
         // This is the driver.
         state.is_driver_writing = true;

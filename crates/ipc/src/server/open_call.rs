@@ -10,7 +10,6 @@ use esatto_protozero::service::{Kind, Method};
 use super::shared::Shared;
 use crate::address::Family;
 use crate::callee::{CallKey, SendError};
-use crate::clock;
 use crate::status::{Code, Status};
 
 /// Call that was not answered. Dropping it fails the call.
@@ -84,13 +83,12 @@ impl OpenCall {
     /// Returns true if nobody waits for the reply. The driver may not know it yet, because the call
     /// runs on its thread.
     pub(super) fn is_cancelled(&self) -> bool {
-        let state = self.shared.lock();
-        if !state.callee.is_awaited(self.key, clock::now()) {
-            return true;
-        }
-        let is_driver_busy = state.pumping.is_some_and(|thread| thread == thread::current().id());
-        drop(state);
-        is_driver_busy && self.shared.stream.is_hung_up()
+        let (is_open, pumping) = self.shared.change(|state| {
+            state.expire();
+            (state.callee.is_open(self.key), state.pumping)
+        });
+        let is_driver_busy = pumping.is_some_and(|thread| thread == thread::current().id());
+        !is_open || is_driver_busy && self.shared.stream.is_hung_up()
     }
 
     pub(super) fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<()> {

@@ -6,6 +6,7 @@ use std::thread::{self, ThreadId};
 
 use super::ServerLimits;
 use crate::callee::{CallKey, Callee};
+use crate::clock;
 use crate::connection::WriteQueue;
 use crate::error::Error;
 use crate::peer::Peer;
@@ -113,6 +114,13 @@ impl Shared {
 }
 
 impl State {
+    /// Ends the calls whose deadline has passed.
+    pub(super) fn expire(&mut self) {
+        if self.callee.next_deadline().is_some() {
+            self.callee.expire(clock::now(), &mut self.out);
+        }
+    }
+
     /// Returns true if a stream may send a further reply.
     pub(super) fn has_room(&self, key: CallKey, limits: &ServerLimits) -> bool {
         self.callee.has_room(key) && !self.is_paused(limits)

@@ -217,7 +217,7 @@ impl Server for Slow {
             std::future::pending::<()>().await;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
-        Ok(GetReply { value: request.key, ..GetReply::default() })
+        Ok(GetReply { value: request.key, payload: request.payload, ..GetReply::default() })
     }
 
     async fn watch(&self, _: &Context, request: WatchRequest, mut replies: Replies<Event>) -> Result<(), Status> {
@@ -259,6 +259,18 @@ async fn tokio_drives_both_sides() {
     }
     assert!(std::future::poll_fn(|cx| events.poll_reply(cx)).await.is_none());
     client.note(&note("x")).send_async().await.unwrap();
+
+    // More than both directions of the socket hold, several times: each side waits for room, and
+    // must hear of what the other one sends meanwhile.
+    for _ in 0..5 {
+        let large = |i: usize| GetRequest { payload: Some(vec![i as u8; 100_000]), ..get(&i.to_string()) };
+        let calls: Vec<_> = (0..30).map(|i| tokio::spawn(client.get(&large(i)).into_future())).collect();
+        for (i, call) in calls.into_iter().enumerate() {
+            assert!(call.await.unwrap().unwrap().payload == large(i).payload, "reply {i}");
+        }
+        // The socket is empty again.
+        assert_eq!(client.get(&get("b")).await.unwrap().value.unwrap().to_str(), Some("b"));
+    }
 
     // Dropping the future cancels the call in the server.
     let never = client.get(&get("never")).into_future();
