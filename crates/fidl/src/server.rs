@@ -377,8 +377,9 @@ impl<M: Method> Responder<M> {
         let Some(shared) = &self.shared else { return Ok(()) };
         M::Response::encode(response, &mut bytes, &mut handles)?;
         let header = Header { txid: self.txid, strictness: M::INFO.strictness, ordinal: M::INFO.ordinal };
-        shared.link.send(header, &mut bytes, &handles)?;
+        // Before the client can see it, perhaps on another CPU.
         self.traced.reply_sent(1, &bytes[Header::SIZE..], false, None);
+        shared.link.send(header, &mut bytes, &handles)?;
         self.shared = None;
         Ok(())
     }
