@@ -41,8 +41,8 @@ impl<F: AsRawFd> TokioIo<F> {
         self.fd.as_ref().ok_or_else(|| io::Error::other("the socket could not be registered again"))
     }
 
-    /// Begins or stops to wait for room to write too. What was heard of the socket is forgotten, and
-    /// who waits for it; tokio tells the present state again.
+    /// Begins or stops to wait for room to write too. Forgets the socket's readiness, and who waits
+    /// for it; tokio tells the present state again.
     fn wait_for_room(&mut self, begin: bool) -> io::Result<()> {
         if let Some(fd) = self.fd.take() {
             let interest = if begin { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };

@@ -191,8 +191,8 @@ impl Channel {
         self.shared.take_fd()
     }
 
-    /// Ends the connection. All calls fail with [`CallError::Disconnected`]. One-way calls that wait
-    /// are written before, if the socket takes them.
+    /// Ends the connection. All calls fail with [`CallError::Disconnected`]. Writes one-way calls
+    /// that wait before, if the socket takes them.
     pub fn close(&self) {
         let mut done = Done::default();
         self.shared.flush(&mut self.shared.lock(), &mut done);

@@ -67,7 +67,7 @@ impl<D: Dispatch> ServerConnection<D> {
     /// Makes the serving end of a connected stream.
     #[must_use]
     pub fn new(stream: Stream, dispatch: D, limits: ServerLimits) -> Self {
-        // What came before the first wait may be reported to nobody.
+        // Bytes that came before the first wait may be reported to nobody.
         let receiving = Receiving { has_unread: true, ..Receiving::default() };
         Self { dispatch, receiving, shared: Arc::new(Shared::new(stream, limits)) }
     }

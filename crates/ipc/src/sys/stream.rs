@@ -14,6 +14,7 @@ use rustix::net::{
 };
 
 use super::credentials::{Credentials, peer_credentials};
+#[cfg(feature = "server")]
 use super::poll::{PollFd, poll};
 use super::socket::{SockAddr, adopt, configure, connect_retrying, family_of, open, retry};
 use super::vsock;
@@ -260,6 +261,7 @@ impl Stream {
     }
 
     /// Returns true if the peer has closed the connection. A peer that can still read has not.
+    #[cfg(feature = "server")]
     pub(crate) fn is_hung_up(&self) -> bool {
         #[cfg(feature = "simulated")]
         if self.link.is_some() {
