@@ -191,8 +191,8 @@ impl Channel {
         self.shared.take_fd()
     }
 
-    /// Ends the connection. All calls fail with [`CallError::Disconnected`]. Writes one-way calls
-    /// that wait before, if the socket takes them.
+    /// Writes the one-way calls that wait, if the socket takes them, and ends the connection. All
+    /// other calls fail with [`CallError::Disconnected`].
     pub fn close(&self) {
         let mut done = Done::default();
         self.shared.flush(&mut self.shared.lock(), &mut done);
@@ -268,7 +268,9 @@ impl Shared {
         let has_deadline = call.deadline.is_some();
         let State { caller, out, .. } = &mut *state;
         let (id, traced) = caller.start_traced(call, now, out)?;
-        if is_deferred && state.driver.is_some() && state.out.queued() < WRITE_AT {
+        // Other callers find room.
+        let is_small = state.out.queued() < WRITE_AT && state.has_room(&self.limits);
+        if is_deferred && state.driver.is_some() && is_small {
             state.wake_to_write(done);
         } else {
             self.flush(&mut state, done);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use esatto_ipc::frame::rpc::{Features, InvokeMethod, RpcBody, encode};
-use esatto_ipc::{Channel, ServerConnection, ServerLimits, Stream};
+use esatto_ipc::{Channel, ChannelLimits, ServerConnection, ServerLimits, Stream};
 
 use crate::messages::sample::GetRequest;
 use crate::raw_peer::Raw;
@@ -71,6 +71,13 @@ fn a_server_does_not_wake_its_driver_until_the_socket_has_room() {
     assert_eq!(wakes.get(), before);
 }
 
+/// Answers a client that asks for the store.
+fn answer_bind(raw: &mut Raw) {
+    let bind = raw.receive(|frame| frame.request_id);
+    let methods = [(1, "Get"), (2, "Watch"), (3, "Note")].into_iter();
+    raw.send(|out| encode::bind_service_reply(out, bind, 1, methods, Features::ALL, 0).unwrap());
+}
+
 /// Polls a one-way call, which has room.
 fn send(client: &store::Client, text: &str) {
     let note = note(text);
@@ -85,9 +92,7 @@ fn one_way_calls_of_tasks_are_written_together() {
     let client = store::Client::new(&channel);
     let mut raw = Raw::new(theirs);
     send(&client, "binds");
-    let bind = raw.receive(|frame| frame.request_id);
-    let methods = [(1, "Get"), (2, "Watch"), (3, "Note")].into_iter();
-    raw.send(|out| encode::bind_service_reply(out, bind, 1, methods, Features::ALL, 0).unwrap());
+    answer_bind(&mut raw);
     let wakes = Arc::new(Count::default());
     channel.set_waker(&Waker::from(Arc::clone(&wakes)));
     while channel.pump().unwrap() {}
@@ -118,4 +123,22 @@ fn one_way_calls_of_tasks_are_written_together() {
         raw.receive(|_| ());
     }
     assert!(raw.receive_within(SOON, |_| ()).is_none(), "nothing follows");
+}
+
+#[test]
+fn one_way_calls_that_wait_leave_room_for_others() {
+    let (ours, theirs) = Stream::pair().unwrap();
+    let channel = Channel::with_limits(ours, ChannelLimits { max_queued: 200, ..ChannelLimits::default() });
+    let client = store::Client::new(&channel);
+    channel.set_waker(Waker::noop());
+    let mut raw = Raw::new(theirs);
+    send(&client, "binds");
+    while channel.pump().unwrap() {}
+    answer_bind(&mut raw);
+    while channel.pump().unwrap() {}
+    for _ in 0..10 {
+        // More than the limit, if none were written.
+        (0..5).for_each(|_| send(&client, &"x".repeat(50)));
+        client.note(&note("at once")).send_now().unwrap();
+    }
 }
