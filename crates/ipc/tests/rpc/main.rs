@@ -20,3 +20,4 @@ mod servers_on_threads;
 #[allow(unreachable_pub, reason = "shared with the tests of the whole system")]
 mod skip;
 mod store;
+mod tokio_waits;
