@@ -2,9 +2,14 @@
 
 #![allow(missing_docs, reason = "a test")]
 
+use std::future::Future;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +17,8 @@ use esatto_fidl::{CallError, ClientEnd, Handle, Progress, Responder, ServerEnd, 
 use esatto_fidl_tests::test_echo::echo::{Client, Event, Events, Methods, method, serve};
 use esatto_fidl_tests::test_echo::*;
 use esatto_fidl_tests::test_shapes::{Choice, Color, Options};
+use esatto_ipc::hooks::{self, Hooks};
+use esatto_ipc::sys::{PollFd, poll};
 use esatto_ipc::tokio::TokioIo;
 
 /// Server that answers each call at once, except `Later`, which a thread answers.
@@ -322,4 +329,43 @@ async fn calls_and_events_are_awaited() {
     assert!(matches!(driving.await.unwrap(), CallError::Closed));
     serving.await.unwrap().unwrap();
     assert!(matches!(client.ping().await, Err(CallError::Closed)));
+}
+
+/// Client's socket of the test below, and if it had something to read when the response was
+/// recorded.
+static CLIENT: Mutex<Option<OwnedFd>> = Mutex::new(None);
+static WAS_READABLE: Mutex<Option<bool>> = Mutex::new(None);
+
+/// Text of the response that the test below looks for: the table of hooks is that of all tests.
+const RECORDED: &str = "recorded first";
+
+fn is_readable(socket: &OwnedFd) -> bool {
+    let mut socket = [PollFd::new(socket.as_fd(), false)];
+    poll(&mut socket, Some(Duration::ZERO)).unwrap();
+    socket[0].is_readable()
+}
+
+#[test]
+fn a_response_is_recorded_before_the_client_can_have_it() {
+    let mut table = Hooks::none();
+    table.enabled = |_| true;
+    table.reply_sent = |_, reply| {
+        if reply.message.windows(RECORDED.len()).any(|text| text == RECORDED.as_bytes()) {
+            *WAS_READABLE.lock().unwrap() = CLIENT.lock().unwrap().as_ref().map(is_readable);
+        }
+    };
+    hooks::install(table).unwrap();
+    let (client, server) = endpoints().unwrap();
+    let mut server = serve(server, Answers::default()).unwrap();
+    let client = Client::new(client).unwrap();
+    let socket = client.channel().as_fd().try_clone_to_owned().unwrap();
+    *CLIENT.lock().unwrap() = Some(socket.try_clone().unwrap());
+    // Nobody reads the response.
+    let request = EchoEchoStringRequest::new(RECORDED.to_owned());
+    let mut call = pin!(client.echo_string(&request));
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    while !is_readable(&socket) {
+        server.pump().unwrap();
+    }
+    assert_eq!(*WAS_READABLE.lock().unwrap(), Some(false));
 }
