@@ -33,8 +33,8 @@ pub struct Hooks {
     /// A client is about to write a call, whose number is assigned, with this encoded request.
     /// Returns [`Call::token`].
     pub request_begin: fn(&Call, &[u8]) -> u64,
-    /// The socket has the call, or as much of it as it takes now. Also called if the call fails
-    /// before that.
+    /// The socket has the call, or as much of it as it takes now; or the driver is about to write
+    /// it. Also called if the call fails before that.
     pub request_sent: fn(&Call),
     /// The program takes a reply: before it is decoded.
     pub reply_begin: fn(&Call, &Reply<'_>),

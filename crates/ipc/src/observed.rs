@@ -154,7 +154,7 @@ mod imp {
             }
         }
 
-        /// Tells that the socket has the call.
+        /// Tells that the call is on its way.
         #[inline]
         pub fn request_sent(&self) {
             self.with(|hooks, call| (hooks.request_sent)(call));
@@ -351,7 +351,7 @@ mod imp {
         #[cfg(feature = "server")]
         pub(crate) fn copy(&mut self, _: &Self) {}
 
-        /// Tells that the socket has the call.
+        /// Tells that the call is on its way.
         #[inline]
         pub fn request_sent(&self) {}
 

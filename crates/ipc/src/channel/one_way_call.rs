@@ -63,8 +63,9 @@ impl<'c, M: Rpc> OneWayCall<'c, M> {
 
     /// Sends the call when there is room. Something must drive the channel.
     ///
-    /// A driver writes the call when it runs, together with those that follow: with the next call
-    /// that has a reply at the latest, after 64 KiB, and when the channel is dropped or closed.
+    /// The driver writes it the next time that it runs, together with the calls made until then. It
+    /// does not wait for the driver if 64 KiB wait already, if another kind of call is made, or if
+    /// the channel is closed or dropped.
     ///
     /// # Errors
     ///

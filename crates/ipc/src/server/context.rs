@@ -75,8 +75,9 @@ impl Context {
     /// ask. A future is dropped soon then.
     ///
     /// While the function runs on the thread that serves its connection, as with
-    /// [`serve_blocking`](crate::Server::serve_blocking), nobody reads the socket. It knows of the
-    /// deadline and of the end of a connection then, but not of a client that dropped the call.
+    /// [`serve_blocking`](crate::Server::serve_blocking), nobody reads the socket. Then this tells
+    /// of a deadline, and of a UNIX socket that the client closed, but not of a call that it
+    /// dropped.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.call.is_cancelled()
