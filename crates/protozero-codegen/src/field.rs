@@ -46,7 +46,6 @@ impl Field {
         if let Some(oneof) = &oneof {
             doc = format!("{doc}, one of `{}`", oneof.name());
         }
-        let unseen = if field.number() > MAX_READ_NUMBER { UNSEEN } else { "" };
         Self {
             name: field.name().to_owned(),
             number: field.number(),
@@ -58,7 +57,7 @@ impl Field {
             oneof: oneof.map(|oneof| oneof.full_name().to_owned()),
             lazy: is_lazy(proto),
             deprecated: is_deprecated(proto),
-            doc: with_remarks(doc, is_deprecated(proto), unseen, comment),
+            doc: with_remarks(doc, is_deprecated(proto), comment),
         }
     }
 
@@ -66,7 +65,6 @@ impl Field {
         let proto = field.field_descriptor_proto();
         let repeated = field.cardinality() == Cardinality::Repeated;
         let label = if repeated { "repeated " } else { "optional " };
-        let unseen = if field.number() > MAX_READ_NUMBER { UNSEEN } else { "" };
         Self {
             name: field.name().to_owned(),
             number: field.number(),
@@ -78,7 +76,7 @@ impl Field {
             oneof: None,
             lazy: is_lazy(proto),
             deprecated: is_deprecated(proto),
-            doc: with_remarks(declaration(label, &field.kind(), proto), is_deprecated(proto), unseen, comment),
+            doc: with_remarks(declaration(label, &field.kind(), proto), is_deprecated(proto), comment),
         }
     }
 
@@ -129,11 +127,6 @@ impl Field {
     }
 }
 
-/// Largest number of a field that decoders report (`docs/spec/protozero.md` §1).
-const MAX_READ_NUMBER: u32 = (1 << 24) - 1;
-
-const UNSEEN: &str = "Readers and value types do not see it, for its number is above 2^24 − 1.";
-
 fn is_lazy(field: &FieldDescriptorProto) -> bool {
     field.options.as_ref().is_some_and(|options| options.lazy())
 }
@@ -164,21 +157,12 @@ fn type_name(kind: &Kind) -> String {
     }
 }
 
-fn with_remarks(mut doc: String, deprecated: bool, remark: &str, comment: &str) -> String {
+fn with_remarks(mut doc: String, deprecated: bool, comment: &str) -> String {
     if deprecated {
         doc.push_str(", deprecated");
     }
-    for paragraph in [remark, comment].iter().filter(|text| !text.is_empty()) {
-        doc = format!("{doc}\n\n{paragraph}");
+    if !comment.is_empty() {
+        doc = format!("{doc}\n\n{comment}");
     }
     doc
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_documentation_names_the_fields_that_decoders_skip() {
-        assert_eq!(super::MAX_READ_NUMBER, esatto_protozero::wire::MAX_FIELD_ID);
-        assert!(super::UNSEEN.contains("2^24"));
-    }
 }

@@ -430,7 +430,7 @@ mod tests {
         assert_eq!(all(b"\x0d\x01\x02"), (0, true), "fixed32 cut off");
         assert_eq!(all(b"\x0a\x02\x00"), (0, true), "length beyond the end");
         assert_eq!(all(b"\x08\x01\x0a\x02\x00"), (1, true), "fields before the bad one are read");
-        assert_eq!(all(b"\x80\x80\x80\x80\x01\x07\x08\x01"), (1, false), "a field number over 2^24 is passed over");
+        assert_eq!(all(b"\x80\x80\x80\x80\x10\x07\x08\x01"), (1, false), "a field number over 2^29 is passed over");
     }
 
     #[test]

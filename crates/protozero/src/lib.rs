@@ -179,8 +179,9 @@
 //! # Limits
 //!
 //! Nested messages of up to 2^28 − 1 bytes ([`wire::MAX_MESSAGE_LENGTH`]); root messages have no
-//! limit. Groups are neither written nor read. Strings are bytes that are meant as text: nothing
-//! checks that they are UTF-8. The rules are those of `docs/spec/protozero.md` in the repository.
+//! limit. Field numbers of 1 to 2^29 − 1 ([`wire::MAX_FIELD_ID`]). Groups are neither written nor
+//! read. Strings are bytes that are meant as text: nothing checks that they are UTF-8. The rules
+//! are those of `docs/spec/protozero.md` in the repository.
 
 #![no_std]
 #![deny(unsafe_code)]

@@ -18,8 +18,8 @@ pub const MAX_TAG_SIZE: usize = 5;
 /// Largest size of a field that is not length-delimited.
 pub const MAX_SIMPLE_FIELD_SIZE: usize = MAX_TAG_SIZE + MAX_VARINT_SIZE;
 
-/// Largest field number that decoders report. Fields above it are skipped.
-pub const MAX_FIELD_ID: u32 = (1 << 24) - 1;
+/// Largest field number that protobuf allows. Decoders skip fields above it.
+pub const MAX_FIELD_ID: u32 = (1 << 29) - 1;
 
 /// Wire type: the layout of a field's value.
 ///

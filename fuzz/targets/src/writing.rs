@@ -63,7 +63,7 @@ impl Interpreter<'_> {
                 return;
             }
             self.left -= 1;
-            let id = [1, 15, 16, 3000, (1 << 24) - 1][usize::from(self.script.u8()) % 5];
+            let id = [1, 15, 16, 3000, (1 << 29) - 1][usize::from(self.script.u8()) % 5];
             match operation % 10 {
                 0 => return,
                 1 => message.varint(id, u64::from(self.script.u8()) << (self.script.u8() % 64)),

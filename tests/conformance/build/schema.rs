@@ -8,8 +8,8 @@ use std::fmt;
 
 use crate::rng::Rng;
 
-/// The largest field number that decoders report.
-const MAX_NUMBER: usize = (1 << 24) - 1;
+/// The largest legal field number.
+const MAX_NUMBER: usize = (1 << 29) - 1;
 
 pub(crate) struct File {
     pub(crate) name: String,

@@ -49,7 +49,7 @@ fn written() -> Vec<u8> {
         entry.key(7);
         entry.value().name("seven");
     }
-    w.r#type(1).self_(2).message_("m").unknown_fields("u").bRequest(true);
+    w.r#type(1).self_(2).message_("m").unknown_fields("u").bRequest(true).far_away(9);
     drop(w);
     buffer.to_vec()
 }
@@ -80,6 +80,7 @@ fn case_56_prost_reflect_reads_the_fields_of_a_writer() {
     assert_eq!(get("packed_sfixed64s"), Value::List([-2, 2].map(Value::I64).into()));
     assert_eq!(get("packed_colors"), Value::List([-1, 3].map(Value::EnumNumber).into()));
     assert_eq!(get("strings"), Value::List(["a", "b"].map(|s| Value::String(s.to_owned())).into()));
+    assert_eq!(get("far_away"), Value::U32(9));
     assert_eq!(get("message"), Value::String("m".to_owned()));
     let Value::Map(counts) = get("counts") else { panic!("a map") };
     assert_eq!(counts[&prost_reflect::MapKey::String("k".to_owned())], Value::I32(-5));
@@ -114,6 +115,7 @@ fn case_56_a_reader_reads_the_fields_of_prost_reflect() {
     assert_eq!(r.packed_colors().collect::<Vec<_>>(), [Color::GREEN, Color::RED]);
     assert_eq!((r.chosen_number(), r.chosen_text()), (Some(91), None));
     assert_eq!((r.r#type(), r.self_(), r.message()), (Some(1), Some(2), Some(&b"m"[..])));
+    assert_eq!(r.far_away(), Some(9));
 }
 
 #[test]

@@ -14,6 +14,17 @@ fn unknown_fields_follow_the_known_ones() {
 }
 
 #[test]
+fn fields_with_large_numbers_survive() {
+    let value = Everything { far_away: Some(7), ..Everything::default() };
+    assert_eq!(value.encode(), b"\xf8\xff\xff\xff\x0f\x07");
+    assert_eq!(Everything::decode(&value.encode()), Ok(value.clone()));
+    // Of a schema that does not know the field.
+    let modern = Modern::decode(&value.encode()).unwrap();
+    assert_eq!(modern, Modern { unknown_fields: value.encode(), ..Modern::default() });
+    assert_eq!(modern.encode(), value.encode());
+}
+
+#[test]
 fn a_known_number_with_a_foreign_wire_type_is_unknown() {
     let value = Modern::decode(b"\x0a\x01x").unwrap();
     assert_eq!(value, Modern { unknown_fields: b"\x0a\x01x".to_vec(), ..Modern::default() });

@@ -51,7 +51,7 @@ fn case_54_a_field_with_a_large_number_is_repeated() {
 
 #[test]
 fn fields_without_a_slot_are_found_by_scanning() {
-    let bytes = hex("B83E03 C03E01 F9FFFF3F 000000000000F83F C03E00");
+    let bytes = hex("B83E03 C03E01 F9FFFFFF0F 000000000000F83F C03E00");
     let (reader, decoder) = (SampleReader::new(&bytes), SampleDecoder::decode(&bytes));
     assert_eq!((reader.last_with_a_slot(), decoder.last_with_a_slot()), (Some(-2), Some(-2)));
     assert_eq!((reader.first_without(), decoder.first_without()), (Some(false), Some(false)));
@@ -96,20 +96,20 @@ fn a_oneof_tells_which_member_came_last() {
     assert_eq!(choice("1001"), (None, None));
     assert_eq!(choice("0801 320178 1001"), (Some(6), Some(1)));
     assert_eq!(choice("320178 A00601 0801"), (Some(1), Some(1)));
-    assert_eq!(choice("0801 F8FFFF3F00 A00601"), (Some(100), Some(16_777_215)));
+    assert_eq!(choice("0801 F9FFFFFF0F 0000000000000000 A00601"), (Some(100), Some(536_870_911)));
 }
 
 #[test]
 fn unknown_fields_are_those_that_the_schema_does_not_have() {
-    let bytes = hex("4001 0802 4A0178 C03E01 F0FFFF3F03 08");
+    let bytes = hex("4001 0802 4A0178 C03E01 F0FFFFFF0F03 08");
     let decoder = SampleDecoder::decode(&bytes);
     let unknown: Vec<_> = decoder.unknown_fields().collect();
-    assert_eq!(unknown.iter().map(|field| field.id).collect::<Vec<_>>(), [8, 9, 16_777_214]);
+    assert_eq!(unknown.iter().map(|field| field.id).collect::<Vec<_>>(), [8, 9, 536_870_910]);
     let mut buffer = HeapBuffer::new();
     let mut message = buffer.message();
     unknown.iter().for_each(|field| field.write_to(&mut message));
     drop(message);
-    assert_eq!(buffer.to_vec(), hex("4001 4A0178 F0FFFF3F03"), "they can be passed on");
+    assert_eq!(buffer.to_vec(), hex("4001 4A0178 F0FFFFFF0F03"), "they can be passed on");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn nested_messages_are_read_on_demand() {
 #[test]
 fn skipped_fields_do_not_change_the_places() {
     // Before and between the occurrences is a field whose number is too large.
-    let bytes = hex("80808040 01 0805 80808040 02 1001 80808040 03 0806 80808040 04 1002 80808040 05");
+    let bytes = hex("8080808010 01 0805 8080808010 02 1001 8080808010 03 0806 8080808010 04 1002 8080808010 05");
     let decoder = SampleDecoder::decode(&bytes);
     assert_eq!((decoder.id(), decoder.ids().collect::<Vec<_>>()), (Some(6), vec![5, 6]));
     assert_eq!(decoder.numbers().collect::<Vec<_>>(), [1, 2]);

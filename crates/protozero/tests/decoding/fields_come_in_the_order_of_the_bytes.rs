@@ -86,24 +86,34 @@ fn case_45_a_field_is_found_without_moving() {
 }
 
 #[test]
-fn case_52_ids_up_to_24_bits_are_returned() {
-    for (digits, id) in [("F8FF1F 01", 65535), ("F8FFFF3F 01", (1 << 24) - 1)] {
+fn case_52_every_legal_id_is_returned() {
+    let ids = [
+        ("F8FF1F 01", 65535),
+        ("F8FFFF3F 01", (1 << 24) - 1),
+        ("80808040 01", 1 << 24),
+        ("F8FFFFFF0F 01", (1 << 29) - 1),
+    ];
+    for (digits, id) in ids {
         assert_eq!((only(&hex(digits)).id, only(&hex(digits)).as_bool()), (id, true));
     }
-    let bytes = hex("80808040 01 0802");
-    assert_eq!(only(&bytes).id, 1, "2^24 is passed over");
-    let bytes = hex("0801 80808040 01 0802");
+    let bytes = hex("8080808010 01 0802");
+    assert_eq!(only(&bytes).id, 1, "2^29 is passed over");
+    let bytes = hex("0801 8080808010 01 0802");
     let mut fields = Fields::new(&bytes);
     let first = fields.next_with_bytes().unwrap();
     let second = fields.next_with_bytes().unwrap();
-    assert_eq!((first.1, second.1), (&bytes[..2], &bytes[7..]), "and belongs to no field");
+    assert_eq!((first.1, second.1), (&bytes[..2], &bytes[8..]), "and belongs to no field");
 }
 
 #[test]
 fn case_53_a_message_with_only_an_oversized_id_is_empty() {
-    for digits in
-        ["80808040 01", "FAFFFFFF0F 00", "8080808080808080F801 00", "85808040 01020304", "81808040 0102030405060708"]
-    {
+    for digits in [
+        "8080808010 01",
+        "FAFFFFFF1F 00",
+        "8080808080808080F801 00",
+        "8580808010 01020304",
+        "8180808010 0102030405060708",
+    ] {
         let bytes = hex(digits);
         let mut fields = Fields::new(&bytes);
         assert_eq!((fields.next(), fields.rest().len()), (None, 0), "{digits}");

@@ -8,7 +8,7 @@ pz::message! {
     /// Reads a sample.
     reader SampleReader;
     decoder SampleDecoder;
-    fields 1, 2, 3, 4, 5, 6, 7, 100, 999, 1000, 16777215;
+    fields 1, 2, 3, 4, 5, 6, 7, 100, 999, 1000, 536870911;
 }
 
 impl<'a, I: pz::Lookup> SampleReader<'a, I> {
@@ -69,7 +69,7 @@ impl<'a, I: pz::Lookup> SampleReader<'a, I> {
     }
 
     pub(crate) fn farthest(&self) -> Option<f64> {
-        self.0.last::<pz::kind::Double>(16_777_215)
+        self.0.last::<pz::kind::Double>(536_870_911)
     }
 
     /// Oneof of fields with a slot.
@@ -79,6 +79,6 @@ impl<'a, I: pz::Lookup> SampleReader<'a, I> {
 
     /// Oneof with a field without a slot.
     pub(crate) fn far_choice(&self) -> Option<pz::Field<'a>> {
-        self.0.last_of(&[1, 16_777_215])
+        self.0.last_of(&[1, 536_870_911])
     }
 }

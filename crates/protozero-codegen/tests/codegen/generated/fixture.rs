@@ -531,8 +531,6 @@ impl EverythingWriter<'_> {
     }
 
     /// `optional uint32 far_away = 536870911`
-    ///
-    /// Readers and value types do not see it, for its number is above 2^24 − 1.
     #[inline]
     pub fn far_away(&mut self, value: u32) -> &mut Self {
         self.0.varint(536870911, u64::from(value));
@@ -863,8 +861,6 @@ impl<'a, I: pz::Lookup> EverythingReader<'a, I> {
     }
 
     /// `optional uint32 far_away = 536870911`
-    ///
-    /// Readers and value types do not see it, for its number is above 2^24 − 1.
     #[inline]
     pub fn far_away(&self) -> Option<u32> {
         self.0.last::<pz::kind::Uint32>(536870911)
@@ -990,8 +986,6 @@ pub struct Everything {
     /// `optional bool bRequest = 104`
     pub bRequest: Option<bool>,
     /// `optional uint32 far_away = 536870911`
-    ///
-    /// Readers and value types do not see it, for its number is above 2^24 − 1.
     pub far_away: Option<u32>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,

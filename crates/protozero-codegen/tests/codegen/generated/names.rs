@@ -1619,8 +1619,6 @@ pub trait FieldsWriterExt {
     fn foo_(&mut self, value: u32) -> &mut Self;
 
     /// `repeated Result results = 536870911`
-    ///
-    /// Readers and value types do not see it, for its number is above 2^24 − 1.
     fn results(&mut self) -> Result_Writer<'_>;
 }
 
@@ -1652,8 +1650,6 @@ pub trait FieldsReaderExt<'a> {
     fn foo_(&self) -> Option<u32>;
 
     /// `repeated Result results = 536870911`
-    ///
-    /// Readers and value types do not see it, for its number is above 2^24 − 1.
     fn results(&self) -> pz::Messages<'a, Result_Reader<'a>>;
 }
 
