@@ -5,7 +5,7 @@ use prost_reflect::{DescriptorPool, EnumDescriptor, FileDescriptor, MessageDescr
 use crate::config::Config;
 use crate::descriptors::{Reference, messages, references, service_references};
 use crate::error::Error;
-use crate::unused_patterns;
+use crate::{options_proto, rpc_methods, unused_patterns};
 use esatto_rust_text::identifiers;
 
 /// Checks that each map has keys and values.
@@ -33,6 +33,11 @@ pub(crate) fn files(config: &Config, files: &[FileDescriptor]) -> Result<(), Err
         }
         if let Some(name) = all_names(file).into_iter().find(|name| !identifiers::is_identifier(name)) {
             return Err(Error::Name(name));
+        }
+        for message in messages(file) {
+            for field in message.fields().filter(options_proto::is_recorded) {
+                rpc_methods::recorded_kind(&field)?;
+            }
         }
         let types = if config.messages { references(file) } else { Vec::new() };
         let methods = if config.services.has_bindings() { service_references(file) } else { Vec::new() };

@@ -110,18 +110,25 @@ fn trace(service: &ServiceDescriptor, method: &MethodDescriptor) -> Result<Optio
 fn recorded(message: &MessageDescriptor) -> Result<Vec<Recorded>, Error> {
     let mut fields: Vec<FieldDescriptor> = message.fields().filter(options_proto::is_recorded).collect();
     fields.sort_by_key(FieldDescriptor::number);
-    let one = |field: FieldDescriptor| match (value_kind(&field.kind()), field.cardinality()) {
-        (Some(kind), Cardinality::Optional | Cardinality::Required) => {
-            Ok(Recorded { number: field.number(), name: field.name().to_owned(), kind })
-        }
+    let one = |field: FieldDescriptor| {
+        let kind = recorded_kind(&field)?;
+        Ok(Recorded { number: field.number(), name: field.name().to_owned(), kind })
+    };
+    fields.into_iter().map(one).collect()
+}
+
+/// Returns the kind of a field that is recorded, as the RPC library names it. Refuses a field whose
+/// value cannot be recorded.
+pub(crate) fn recorded_kind(field: &FieldDescriptor) -> Result<&'static str, Error> {
+    match (value_kind(&field.kind()), field.cardinality()) {
+        (Some(kind), Cardinality::Optional | Cardinality::Required) => Ok(kind),
         _ => Err(Error::Refused {
-            place: position::of(&message.parent_file(), field.path()),
+            place: position::of(&field.parent_message().parent_file(), field.path()),
             what: "field",
             name: field.full_name().to_owned(),
             why: "cannot be recorded: rpc_trace_value is for single numbers, enumerations, bool and string",
         }),
-    };
-    fields.into_iter().map(one).collect()
+    }
 }
 
 fn value_kind(kind: &Kind) -> Option<&'static str> {

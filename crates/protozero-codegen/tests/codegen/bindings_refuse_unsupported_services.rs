@@ -42,6 +42,20 @@ fn only_single_plain_values_can_be_recorded() {
 }
 
 #[test]
+fn a_field_that_no_call_records_can_also_be_refused() {
+    let field = "repeated uint32 v = 1 [(esatto.rpc_trace_value) = true];";
+    for rest in [
+        // No service, a call that is not traced, and a message inside of the request.
+        "",
+        "service S { rpc A(R) returns (M); }",
+        "message Q { R r = 1; }\nservice S { option (esatto.service_trace_category) = \"c\"; rpc A(Q) returns (M); }",
+    ] {
+        let error = refused(&format!("message R {{\n  {field}\n}}\n{rest}"));
+        assert!(error.starts_with("x.proto:6:3: field `x.R.v` cannot be recorded: "), "{error}");
+    }
+}
+
+#[test]
 fn messages_of_methods_must_be_generated_or_elsewhere() {
     let folder = Folder::new("bindings-external");
     let write = |name: &str, text: &str| std::fs::write(folder.0.join(name), text).unwrap();
