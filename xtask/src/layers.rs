@@ -18,6 +18,7 @@ const ORDER: &[&str] = &[
     "schema",
     "shm",
     "ports",
+    "trace",
     "filter",
     "service",
     "trace-files",
@@ -32,7 +33,6 @@ const ORDER: &[&str] = &[
     "log",
     "capi",
     "capi-v59",
-    "trace",
     "text-format",
     "cli",
 ];

@@ -109,6 +109,16 @@ impl AllowList {
         self.messages.retain(|_| index.next().is_some_and(|index| target[index] == index));
     }
 
+    /// Iterates over the string fields that go through string rules, by their full names.
+    pub fn filtered_strings(&self) -> impl Iterator<Item = (String, StringField)> + '_ {
+        self.messages.iter().flat_map(|message| {
+            message.fields.values().filter_map(|field| match field.kind {
+                Kind::String(string) => Some((format!("{}.{}", message.name, field.name), string)),
+                _ => None,
+            })
+        })
+    }
+
     /// Returns the bytecode for services from `version` on.
     ///
     /// # Errors

@@ -1,47 +1,9 @@
 //! The command `esatto-filter`, from a `.proto` to a filtered file.
 
-use crate::util::{Message, golden};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use crate::util::{Folder, Message, complaint, golden, run, run_ok};
+use std::path::Path;
 
 const PROTOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter/protos");
-
-/// Folder that is removed with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("esatto-filter-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a path of text").to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn run(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_esatto-filter")).args(args).output().expect("it starts")
-}
-
-fn run_ok(args: &[&str]) -> Vec<u8> {
-    let output = run(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
-}
-
-fn complaint(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(!output.status.success(), "{args:?}");
-    String::from_utf8(output.stderr).expect("text")
-}
 
 #[test]
 fn from_a_proto_to_a_filtered_file() {
@@ -82,6 +44,23 @@ fn a_filter_can_be_written_as_part_of_a_config() {
     assert_eq!(text, expected);
     let text = run_ok(&["compile", "-I", PROTOS, "shop.proto", "--text", "--target", "v1"]);
     assert!(String::from_utf8(text).unwrap().starts_with("trace_filter {\n  bytecode: \""));
+}
+
+#[test]
+fn version_1_says_what_becomes_of_strings() {
+    let output = run(&["compile", "-I", PROTOS, "shop.proto", "--target", "v1"]);
+    assert!(output.status.success() && output.stdout == golden("shop.v1"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("version 1 has no string rules: `shop.Shop.name` is not allowed"), "{said}");
+    assert!(said.contains("`shop.Order.note` passes unchanged"), "{said}");
+}
+
+#[test]
+fn a_schema_may_have_an_absolute_path() {
+    let proto = Path::new(PROTOS).join("shop.proto");
+    let listed = run_ok(&["list", proto.to_str().unwrap()]);
+    assert_eq!(listed, run_ok(&["list", "-I", PROTOS, "shop.proto"]));
+    assert_eq!(listed, run_ok(&["list", "-I", "tests", proto.to_str().unwrap()]));
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Hand-made messages and programs.
+//! Hand-made messages and programs; folders, and the command.
 
 use esatto_filter::{Builder, Bytecode, Error, MessageId, Program, Version};
 use esatto_protozero::wire::{self, WireType};
+use std::path::PathBuf;
+use std::process::{Command, Output};
 
 /// Bytes of a `.tsv` file.
 pub(crate) fn from_hex(text: &str) -> Vec<u8> {
@@ -82,4 +84,56 @@ impl Message {
         self.0.extend_from_slice(bytes);
         self
     }
+}
+
+/// Folder that is removed with the test.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("esatto-filter-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path of text").to_owned()
+    }
+
+    /// Writes a file. Returns its path.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> String {
+        std::fs::write(self.0.join(name), content).expect("the folder is ours");
+        self.path(name)
+    }
+
+    /// Returns the sorted names of all files, hidden ones included.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("the folder is ours");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_esatto-filter")).args(args).output().expect("it starts")
+}
+
+pub(crate) fn run_ok(args: &[&str]) -> Vec<u8> {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+pub(crate) fn complaint(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(!output.status.success(), "{args:?}");
+    String::from_utf8(output.stderr).expect("text")
 }

@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod filtered_file;
+mod output;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +12,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, ValueEnum};
 use esatto_filter::{AllowList, EcmaScript, Filter, Options, Policy, Program, Rule, StringFilter, Usage, Version};
+
+use filtered_file::{Kind, filter_file};
+use output::Output;
 
 /// Strips protobuf messages down to an allow-list of fields.
 #[derive(Debug, Parser)]
@@ -20,7 +26,10 @@ enum Cli {
     List(Schema),
     /// Show the content of a filter
     Show(Loaded),
-    /// Filter a file that is one message, as a trace is
+    /// Filter a trace, or a file that is another message
+    ///
+    /// The packets in compressed packets of a trace are filtered, and written uncompressed. So are
+    /// those of a trace that is gzipped as a whole. If anything fails, no result is written.
     Apply(Apply),
 }
 
@@ -92,6 +101,10 @@ struct Apply {
     /// trace
     #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
     root: Vec<u32>,
+    /// Do not look for compressed packets: fields 50 and 133 of the messages in field 1 are
+    /// ordinary fields
+    #[arg(long)]
+    not_a_trace: bool,
     /// A rule for strings: policy, atrace prefix (may be empty), ECMAScript regular expression.
     /// Policy 1 redacts the groups of a match; policy 3 keeps a match unchanged; 2 and 4 do the
     /// same for atrace strings; 5 redacts the groups of every match in an atrace string
@@ -100,7 +113,7 @@ struct Apply {
     /// Print how often each field occurred, negative if it was dropped
     #[arg(long)]
     usage: bool,
-    /// The message
+    /// The trace or message
     input: PathBuf,
     /// The file for the result [default: the result is not written]
     output: Option<PathBuf>,
@@ -128,7 +141,14 @@ fn compile(args: &Compile) -> Result<(), String> {
         Target::V2 => Version::V2,
         Target::V54 => Version::V54,
     };
-    let compiled = read_schema(&args.schema)?.bytecode(version).map_err(|error| error.to_string())?;
+    let list = read_schema(&args.schema)?;
+    let compiled = list.bytecode(version).map_err(|error| error.to_string())?;
+    if version == Version::V1 {
+        for (name, string) in list.filtered_strings() {
+            let fate = if string.pass_in_v1 { "passes unchanged" } else { "is not allowed" };
+            eprintln!("esatto-filter: version 1 has no string rules: `{name}` {fate}");
+        }
+    }
     if args.text {
         // Services without string rules read this field, which every service has.
         let field = if version == Version::V1 { "bytecode" } else { "bytecode_v2" };
@@ -157,18 +177,20 @@ fn apply(args: &Apply) -> Result<(), String> {
             .map(|compiled| compiled.atrace_payload_starts_with(rule[1].as_bytes()));
         rule.and_then(|rule| strings.add(rule)).map_err(|error| error.to_string())?;
     }
-    let filter = Filter::new(load(&args.filter)?).with_strings(strings).with_root(&args.root);
+    let program = load(&args.filter)?;
+    let kind = if args.not_a_trace { Kind::Other } else { Kind::new(&program, &args.root) };
+    let filter = Filter::new(program).with_strings(strings).with_root(&args.root);
     let mut filter = filter.map_err(|error| error.to_string())?;
     if args.usage {
         filter = filter.with_usage();
     }
     let input = read(&args.input)?;
-    let output = filter.filter_to_vec(&input).map_err(|error| format!("{}: {error}", args.input.display()))?;
+    let mut output = Output::create(args.output.as_deref())?;
+    filter_file(&mut filter, kind, &input, &mut output)
+        .map_err(|error| format!("{}: {error}", args.input.display()))?;
+    output.finish()?;
     if filter.strings_given_up() > 0 {
         eprintln!("esatto-filter: {} strings were overwritten whole, rules took too long", filter.strings_given_up());
-    }
-    if let Some(path) = &args.output {
-        write(path, &output)?;
     }
     let mut text = String::new();
     for (path, count) in filter.usage().into_iter().flat_map(Usage::iter) {
@@ -189,9 +211,20 @@ fn read_schema(schema: &Schema) -> Result<AllowList, String> {
     for (name, semantic_type) in &schema.string {
         options = options.filter_string(name, *semantic_type);
     }
-    let here = [PathBuf::from(".")];
-    let includes = if schema.includes.is_empty() { &here[..] } else { &schema.includes };
-    let list = AllowList::from_files(&schema.files, includes, &schema.root, &options);
+    let mut includes = schema.includes.clone();
+    if includes.is_empty() {
+        includes.push(PathBuf::from("."));
+    }
+    if schema.files.iter().any(|file| file.is_absolute()) {
+        // An absolute path is found only below an absolute folder.
+        for include in &mut includes {
+            *include = std::path::absolute(&*include).map_err(|error| format!("{}: {error}", include.display()))?;
+        }
+        // Files that it imports may be beside it.
+        let files = schema.files.iter().filter(|file| file.is_absolute());
+        includes.extend(files.filter_map(|file| file.parent()).map(Path::to_owned));
+    }
+    let list = AllowList::from_files(&schema.files, &includes, &schema.root, &options);
     let mut list = list.map_err(|error| error.to_string())?;
     if schema.dedupe {
         list.dedupe();
