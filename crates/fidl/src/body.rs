@@ -4,7 +4,9 @@ use core::convert::Infallible;
 use core::marker::PhantomData;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::wire::{Decoder, Encoder, Place, Wire, decode, encode_with_handles};
+use esatto_ipc::observed::OwnError;
+
+use crate::wire::{Decoder, Encoder, Number, Place, Wire, decode, encode_with_handles};
 use crate::{DecodeError, EncodeError, Reason};
 
 /// Body of a message.
@@ -29,6 +31,12 @@ pub trait Body: 'static {
     ///
     /// The bytes are no encoding, or the peer lacks the method.
     fn decode(bytes: &[u8], handles: Vec<OwnedFd>) -> Result<Self::Value, BodyError>;
+
+    /// Returns the error that the body carries, for hooks; `None` if it carries none.
+    fn error(bytes: &[u8]) -> Option<OwnError> {
+        let _ = bytes;
+        None
+    }
 }
 
 /// Reason why a body has no value.
@@ -125,6 +133,10 @@ impl<S: Wire + 'static, E: Wire + 'static> Body for Outcome<S, E> {
         }
         decode::<ResultUnion<S, E>>(bytes, handles).map_err(BodyError::Decode)
     }
+
+    fn error(bytes: &[u8]) -> Option<OwnError> {
+        result_error(bytes, E::NUMBER)
+    }
 }
 
 impl<S: Wire + 'static> Body for Flexible<S> {
@@ -146,6 +158,10 @@ impl<S: Wire + 'static> Body for Flexible<S> {
             Ok(value) => Ok(value),
             Err(never) => match never {},
         }
+    }
+
+    fn error(bytes: &[u8]) -> Option<OwnError> {
+        result_error(bytes, None)
     }
 }
 
@@ -173,6 +189,18 @@ fn framework_error<T>(bytes: &[u8]) -> Option<Result<T, BodyError>> {
         Ok(error) => BodyError::Framework(error),
         Err(error) => BodyError::Decode(error),
     }))
+}
+
+/// Returns the error in the body of a result, whose error type is such a number.
+fn result_error(bytes: &[u8], number: Option<Number>) -> Option<OwnError> {
+    let ordinal = u64::from_le_bytes(*bytes.first_chunk()?);
+    if ordinal != ERROR && ordinal != FRAMEWORK {
+        return None;
+    }
+    // Numbers of up to 4 bytes are in the envelope.
+    let inlined = bytes.get(8..12).and_then(|value| value.first_chunk::<4>());
+    let value = number.filter(|_| ordinal == ERROR).zip(inlined).map(|(number, value)| number.read(*value));
+    Some(OwnError { value })
 }
 
 struct ResultUnion<S, E>(PhantomData<(S, E)>);

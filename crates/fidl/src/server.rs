@@ -378,7 +378,8 @@ impl<M: Method> Responder<M> {
         M::Response::encode(response, &mut bytes, &mut handles)?;
         let header = Header { txid: self.txid, strictness: M::INFO.strictness, ordinal: M::INFO.ordinal };
         // Before the client can see it, perhaps on another CPU.
-        self.traced.reply_sent(1, &bytes[Header::SIZE..], false, None);
+        let body = &bytes[Header::SIZE..];
+        self.traced.reply_or_error_sent(body, || M::Response::error(body));
         shared.link.send(header, &mut bytes, &handles)?;
         self.shared = None;
         Ok(())

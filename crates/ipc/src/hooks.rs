@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use esatto_protozero::service::{Method, Service, TraceSite};
 
+pub use crate::own_error::OwnError;
 use crate::status::Code;
 
 /// Table of functions, called on the thread that sends or handles the message. They must not call
@@ -125,6 +126,8 @@ pub struct Reply<'a> {
     pub has_more: bool,
     /// Reason of a failure.
     pub failure: Option<(Code, &'a str)>,
+    /// The message is an error of the program, in the form of the bindings.
+    pub error: Option<OwnError>,
     /// At the server: sent by the method before it returned.
     pub is_in_method: bool,
 }

@@ -127,6 +127,8 @@ pub mod hooks;
 pub mod host;
 #[cfg(any(feature = "channel", feature = "server"))]
 pub mod observed;
+#[cfg(any(feature = "channel", feature = "server", feature = "trace"))]
+mod own_error;
 #[cfg(any(feature = "channel", feature = "server"))]
 mod passed_fds;
 pub mod peer;

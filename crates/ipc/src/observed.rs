@@ -10,6 +10,8 @@
 pub use self::imp::Invoking;
 pub use self::imp::{Connection, Traced, TracedReply, new_seed};
 
+pub use crate::own_error::OwnError;
+
 /// Call that begins.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "nobody looks at it"))]
@@ -37,7 +39,7 @@ mod imp {
 
     use esatto_protozero::service::{Kind, Method, Service};
 
-    use super::Begin;
+    use super::{Begin, OwnError};
     use crate::call_error::CallError;
     use crate::hooks::{self, Call, End, Hooks, Rejected, Reply};
     use crate::peer::Peer;
@@ -171,7 +173,18 @@ mod imp {
         /// Tells that the program takes a reply, until the result is dropped.
         #[inline]
         pub fn reply(&self, number: u64, message: &[u8], has_more: bool) -> TracedReply {
-            self.reply_begin(&Reply { number, message, has_more, failure: None, is_in_method: false })
+            self.reply_begin(&Reply { number, message, has_more, failure: None, error: None, is_in_method: false })
+        }
+
+        /// As [`reply`](Self::reply) for the only reply, which may be an error of the program.
+        #[inline]
+        pub fn reply_or_error(&self, message: &[u8], error: impl FnOnce() -> Option<OwnError>) -> TracedReply {
+            if self.0.is_none() {
+                return TracedReply(None);
+            }
+            let error = error();
+            let (number, has_more, failure, is_in_method) = (1, false, None, false);
+            self.reply_begin(&Reply { number, message, has_more, failure, error, is_in_method })
         }
 
         #[inline]
@@ -193,7 +206,8 @@ mod imp {
             let end = match error {
                 CallError::Status { status, .. } => {
                     let failure = Some((status.code(), status.text()));
-                    let reply = Reply { number, message: &[], has_more: false, failure, is_in_method: false };
+                    let reply =
+                        Reply { number, message: &[], has_more: false, failure, error: None, is_in_method: false };
                     drop(self.reply_begin(&reply));
                     return;
                 }
@@ -233,7 +247,23 @@ mod imp {
                 if failure.is_some() {
                     call.note_failure();
                 }
-                (hooks.reply_sent)(call, &Reply { number, message, has_more, failure, is_in_method });
+                (hooks.reply_sent)(call, &Reply { number, message, has_more, failure, error: None, is_in_method });
+            });
+        }
+
+        /// As [`reply_sent`](Self::reply_sent) for the only reply, which may be an error of the
+        /// program.
+        #[inline]
+        #[cfg(feature = "server")]
+        pub fn reply_or_error_sent(&self, message: &[u8], error: impl FnOnce() -> Option<OwnError>) {
+            self.with(|hooks, call| {
+                let error = error();
+                let is_in_method = call.is_in_method();
+                if error.is_some() {
+                    call.note_failure();
+                }
+                let (number, has_more, failure) = (1, false, None);
+                (hooks.reply_sent)(call, &Reply { number, message, has_more, failure, error, is_in_method });
             });
         }
     }
@@ -287,7 +317,7 @@ mod imp {
 mod imp {
     use esatto_protozero::service::{Method, Service};
 
-    use super::Begin;
+    use super::{Begin, OwnError};
     use crate::call_error::CallError;
     use crate::peer::Peer;
     #[cfg(feature = "server")]
@@ -367,6 +397,12 @@ mod imp {
             TracedReply
         }
 
+        /// As [`reply`](Self::reply) for the only reply, which may be an error of the program.
+        #[inline]
+        pub fn reply_or_error(&self, _: &[u8], _: impl FnOnce() -> Option<OwnError>) -> TracedReply {
+            TracedReply
+        }
+
         /// Tells that the call failed, by a reply or otherwise.
         #[inline]
         pub fn failed(&self, _: u64, _: &CallError) {}
@@ -385,6 +421,12 @@ mod imp {
         pub fn invoking(self) -> Invoking {
             Invoking
         }
+
+        /// As [`reply_sent`](Self::reply_sent) for the only reply, which may be an error of the
+        /// program.
+        #[inline]
+        #[cfg(feature = "server")]
+        pub fn reply_or_error_sent(&self, _: &[u8], _: impl FnOnce() -> Option<OwnError>) {}
 
         /// Tells that a server has queued a reply.
         #[inline]

@@ -117,18 +117,22 @@ fn request_sent(call: &Call) {
 fn reply_begin(call: &Call, reply: &Reply<'_>) {
     let Some(sites) = sites_of(call) else { return };
     let begun = Begun::from_bits(call.token);
-    let status = if reply.failure.is_some() { "error" } else { "ok" };
+    let has_failed = reply.failure.is_some() || reply.error.is_some();
+    let status = if has_failed { "error" } else { "ok" };
     let mut more = |event: &mut Event<'_>| {
         annotate(event, call.site.reply(), reply.message);
         if let Some((code, _)) = reply.failure {
             event.annotate("code", code.name());
+        }
+        if let Some(value) = reply.error.and_then(|error| error.value) {
+            event.annotate("error", value);
         }
     };
     let mut args = Args::of(call, reply.message.len());
     if waits(call) {
         args.push(Arg::Str(status));
     }
-    if reply.failure.is_some() || !call.site.reply().is_empty() {
+    if has_failed || !call.site.reply().is_empty() {
         args.push(Arg::With(&mut more));
     }
     if waits(call) {
@@ -209,9 +213,15 @@ fn reply_sent(call: &Call, reply: &Reply<'_>) {
             event.annotate("status", "error");
             event.annotate("code", code.name());
         }
+        if let Some(error) = reply.error {
+            event.annotate("status", "error");
+            if let Some(value) = error.value {
+                event.annotate("error", value);
+            }
+        }
     };
     let mut args = Args::of(call, reply.message.len());
-    if reply.failure.is_some() {
+    if reply.failure.is_some() || reply.error.is_some() {
         args.push(Arg::With(&mut more));
     }
     args.flow(call, Arg::Flow(flow));

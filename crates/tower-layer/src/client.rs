@@ -23,6 +23,7 @@ use crate::request_bodies::{AsTheyAre, RequestBodies};
 /// # let channel = ();
 /// let service = ClientLayer::new(&RPC).layer(channel);
 /// ```
+#[doc(alias = "grpc", alias = "tonic")]
 #[derive(Clone, Debug)]
 pub struct ClientLayer<R = AsTheyAre> {
     parts: Parts<R>,

@@ -20,6 +20,7 @@ use crate::request_bodies::{AsTheyAre, RequestBodies};
 /// # let router = ();
 /// let service = ServerLayer::new(&RPC).layer(router);
 /// ```
+#[doc(alias = "grpc", alias = "tonic")]
 #[derive(Clone, Debug)]
 pub struct ServerLayer<R = AsTheyAre> {
     parts: Parts<R>,

@@ -99,7 +99,7 @@ impl<M: Method> Call<'_, M> {
         match result {
             Ok(message) => {
                 let body = &message.bytes[Header::SIZE..];
-                let taken = traced.reply(1, body, false);
+                let taken = traced.reply_or_error(body, || M::Response::error(body));
                 let decoded = M::Response::decode(body, message.handles).map_err(body_error);
                 taken.end();
                 if matches!(decoded, Err(CallError::Decode(_))) {

@@ -33,6 +33,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 pub use self::decoder::Decoder;
 pub use self::encoder::Encoder;
 pub use self::indirect::{Boxed, OnHeap, Optional, OptionalWire};
+pub use self::numbers::Number;
 pub use self::place::Place;
 pub use self::sequences::{Array, Vector};
 pub use self::strings::Str;
@@ -62,6 +63,10 @@ pub trait Wire {
 
     /// False if all values are encoded by [`put`](Self::put) alone.
     const HAS_REST: bool;
+
+    /// The kind of number that a value is, if it is one of up to 4 bytes: an integer, an enum or
+    /// bits.
+    const NUMBER: Option<Number> = None;
 
     /// Writes the bytes of a value in place. `place` has [`SIZE`](Self::SIZE) bytes, which are 0.
     fn put(value: &Self::Value, place: &mut [u8]);

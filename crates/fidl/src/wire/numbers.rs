@@ -3,6 +3,30 @@
 use super::{Decoder, Encoder, Place, Wire};
 use crate::{DecodeError, EncodeError, Reason};
 
+/// Integer of up to 4 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    size: usize,
+    is_signed: bool,
+}
+
+impl Number {
+    const fn of(size: usize, is_signed: bool) -> Option<Self> {
+        if size <= 4 { Some(Self { size, is_signed }) } else { None }
+    }
+
+    /// Reads the number from the bytes of an envelope.
+    pub(crate) fn read(self, bytes: [u8; 4]) -> i64 {
+        let unused = 32 - 8 * self.size;
+        let high = u32::from_le_bytes(bytes) << unused;
+        if self.is_signed {
+            i64::from(i32::from_le_bytes(high.to_le_bytes()) >> unused)
+        } else {
+            i64::from(high >> unused)
+        }
+    }
+}
+
 macro_rules! number {
     ($($number:ident),*) => {$(
         impl Wire for $number {
@@ -48,6 +72,7 @@ macro_rules! number {
                 Ok(values)
             }
             number!(elements $number);
+            number!(kind $number);
         }
     )*};
     // Bytes are an object as they are.
@@ -57,6 +82,11 @@ macro_rules! number {
         }
     };
     (elements $number:ident) => {};
+    (kind f32) => {};
+    (kind f64) => {};
+    (kind $number:ident) => {
+        const NUMBER: Option<Number> = Number::of(size_of::<Self>(), Self::MIN != 0);
+    };
 }
 
 number!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
@@ -79,5 +109,20 @@ impl Wire for bool {
             [1] => Ok(true),
             [byte] => Err(DecodeError::new(Reason::Bool(byte), place.offset())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_sign() {
+        let read = |number: Option<Number>, bytes| number.map(|number| number.read(bytes));
+        assert_eq!(read(i32::NUMBER, [0xfe, 0xff, 0xff, 0xff]), Some(-2));
+        assert_eq!(read(u32::NUMBER, [0xfe, 0xff, 0xff, 0xff]), Some(0xffff_fffe));
+        assert_eq!(read(i8::NUMBER, [0xfe, 1, 2, 3]), Some(-2));
+        assert_eq!(read(u16::NUMBER, [0xfe, 1, 2, 3]), Some(0x1fe));
+        assert_eq!([i64::NUMBER, u64::NUMBER, f32::NUMBER, bool::NUMBER], [None; 4]);
     }
 }

@@ -99,6 +99,7 @@ impl<'c, M: Rpc> Call<'c, M> {
 
     /// Lets the call fail with [`CallError::Timeout`] if it takes longer. The service is told, and
     /// can stop its work.
+    #[doc(alias = "deadline")]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.parts.timeout = Some(timeout);
         self

@@ -74,6 +74,7 @@ impl Default for ChannelLimits {
 /// Calling side of a connection. Clones are the same channel.
 ///
 /// The connection ends when the last clone, and the last client and call with one, is dropped.
+#[doc(alias = "stub", alias = "client", alias = "grpc")]
 #[derive(Clone)]
 pub struct Channel {
     shared: Arc<Shared>,

@@ -44,6 +44,7 @@ impl<'c, M: Rpc> StreamCall<'c, M> {
 
     /// Lets the call fail with [`CallError::Timeout`] if it has not *ended* after this time. Has no
     /// effect after the call was sent.
+    #[doc(alias = "deadline")]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         if let Stage::New(parts) = &mut self.stage {
             parts.timeout = Some(timeout);

@@ -19,6 +19,12 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// Services for the connections of a socket. Each connection gets a clone of `D`.
 ///
 /// Clones are the same server: [`stop`](Self::stop) stops all of them.
+///
+/// A handler that panics ends its connection, with all calls of that client, because the state of
+/// the connection may be half changed. Their clients get
+/// [`CallError::Disconnected`](crate::CallError::Disconnected). Other connections are not affected.
+/// A handler that must outlive a panic catches it and returns a [`Status`](crate::Status).
+#[doc(alias = "grpc", alias = "service")]
 #[derive(Clone, Debug)]
 pub struct Server<D> {
     dispatch: D,
