@@ -45,6 +45,12 @@ impl Span {
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
+    /// Returns `file:line:column`.
+    pub(crate) fn place(&self) -> String {
+        let (line, column) = self.position();
+        format!("{}:{line}:{column}", self.source.name)
+    }
+
     /// Makes the error `message` at this place.
     pub(crate) fn error(&self, message: impl Into<String>) -> Error {
         let (line, column) = self.position();

@@ -164,6 +164,12 @@ fn check_members(declaration: &Declaration) -> Result<()> {
         DeclarationKind::Union(members) => {
             members.members.iter().map(|member| (&*member.name, names::variant(&member.name))).collect()
         }
+        DeclarationKind::Protocol(protocol) => {
+            let methods = protocol.methods.iter().map(|method| &*method.name);
+            let full = |method: &str| format!("{}.{method}", declaration.name);
+            return names::clash(methods)
+                .map_or(Ok(()), |(first, second, rust)| Err(clash(&full(first), &full(second), &rust)));
+        }
         _ => return Ok(()),
     };
     let mut taken: BTreeMap<&str, &str> = BTreeMap::new();

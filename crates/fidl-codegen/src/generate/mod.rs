@@ -6,7 +6,7 @@
 mod constants;
 mod context;
 mod messages;
-mod names;
+pub(crate) mod names;
 mod numbers;
 mod protocols;
 mod tables;

@@ -1,5 +1,7 @@
 //! Names in Rust for names of FIDL.
 
+use std::collections::BTreeMap;
+
 use esatto_rust_text::identifiers::{camel_case, ident, snake_case};
 
 /// Names of the standard library that generated code uses. A type of the schema must not hide them.
@@ -18,7 +20,7 @@ pub(crate) fn type_name(name: &str) -> String {
 }
 
 /// Returns the name of a variant: `ByZero` for `BY_ZERO`, `TextOnly` for `text_only`.
-pub(super) fn variant(name: &str) -> String {
+pub(crate) fn variant(name: &str) -> String {
     let words = name.split('_').map(|word| match word.chars().any(|letter| letter.is_ascii_lowercase()) {
         true => word.to_owned(),
         false => word.to_ascii_lowercase(),
@@ -34,6 +36,22 @@ pub(crate) fn field(name: &str) -> String {
 }
 
 /// Returns the name of a constant.
-pub(super) fn constant(name: &str) -> String {
+pub(crate) fn constant(name: &str) -> String {
     ident(&snake_case(name).to_ascii_uppercase())
+}
+
+/// Returns two methods of a protocol whose names are one in Rust, and that name.
+pub(crate) fn clash<'n>(methods: impl Iterator<Item = &'n str>) -> Option<(&'n str, &'n str, String)> {
+    let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+    for method in methods {
+        let (function, name) = (field(method), type_name(method));
+        // They may be equal for a name such as `_1`, which is no clash.
+        let is_one = function == name;
+        for rust in [Some(function), Some(name).filter(|_| !is_one)].into_iter().flatten() {
+            if let Some(other) = taken.insert(rust.clone(), method) {
+                return Some((other, method, rust));
+            }
+        }
+    }
+    None
 }

@@ -197,6 +197,7 @@ fn wire(p: &mut Printer, name: &str, primitive: Primitive, value: (&str, Option<
         p.line(format!("const SIZE: usize = {};", primitive.size()));
         p.line(format!("const ALIGN: usize = {};", primitive.size()));
         p.line(format!("const HAS_REST: bool = {};", check.is_some()));
+        p.line(format!("const NUMBER: Option<{WIRE}::Number> = <{number} as {WIRE}::Wire>::NUMBER;"));
         p.gap();
         p.line("#[inline]");
         put_head(p, Some(&mut |p| p.line(format!("{WIRE}::put::<{number}>(&{value}, place, 0);"))));

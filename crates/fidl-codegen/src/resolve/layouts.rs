@@ -3,6 +3,7 @@
 use super::scope::check_distinct;
 use super::{Context, Places, Resolver, notes, versions};
 use crate::error::Result;
+use crate::generate::names;
 use crate::model::{DeclarationKind, Members, Name, NumberMember, Numbers, OrdinalMember, Struct, StructMember};
 use crate::syntax::{Layout, LayoutKind, Member, Modifier};
 
@@ -59,8 +60,14 @@ impl<'a> Resolver<'a> {
                 present.push(member);
             }
         }
-        let names = present.iter().filter_map(|member| member.name.as_ref());
-        check_distinct(names.map(|name| (name.text.as_str(), &name.span)), &format!("`{name}`"))?;
+        let members = present.iter().filter_map(|member| member.name.as_ref());
+        let rust = match layout.kind {
+            LayoutKind::Bits => names::constant,
+            LayoutKind::Enum if !is_strict => names::constant,
+            LayoutKind::Enum | LayoutKind::Union => names::variant,
+            LayoutKind::Struct | LayoutKind::Table => names::field,
+        };
+        check_distinct(members, &format!("`{name}`"), rust)?;
         let (kind, members) = match layout.kind {
             LayoutKind::Bits | LayoutKind::Enum => self.numbers(name, layout, &present, is_strict, context)?,
             LayoutKind::Struct => self.struct_(&present, is_resource, context)?,

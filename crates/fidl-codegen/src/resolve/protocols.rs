@@ -6,6 +6,7 @@ use super::layouts::{camel_case, modifiers};
 use super::scope::{Found, Item, check_distinct};
 use super::{Context, Resolver, notes, versions};
 use crate::error::Result;
+use crate::generate::names;
 use crate::model::{DeclarationKind, Method, MethodKind, Name, Openness, Payload, Protocol, Response, Type};
 use crate::ordinal::ordinal;
 use crate::source::Span;
@@ -54,8 +55,8 @@ impl<'a> Resolver<'a> {
                 present.push(method);
             }
         }
-        let names = present.iter().map(|method| (method.name.text.as_str(), &method.name.span));
-        check_distinct(names, &format!("`{protocol_name}`"))?;
+        let names = present.iter().map(|method| &method.name);
+        check_distinct(names, &format!("`{protocol_name}`"), names::type_name)?;
         let mut methods = Vec::new();
         for method in present {
             let name = &method.name.text;
@@ -137,6 +138,12 @@ impl<'a> Resolver<'a> {
         for (name, (_, span)) in &composed {
             let mut methods = BTreeMap::new();
             self.collect(name, &composed, &mut Vec::new(), &mut BTreeSet::new(), &mut methods)?;
+            if let Some((first, second, rust)) = names::clash(methods.keys().map(String::as_str)) {
+                let message = format!(
+                    "`{first}` and `{second}`, own or composed methods of `{name}`, would both be `{rust}` in generated code: rename one"
+                );
+                return Err(span.error(message));
+            }
             let mut ordinals: BTreeMap<u64, &str> = BTreeMap::new();
             for method in methods.values() {
                 if let Some(other) = ordinals.insert(method.ordinal, &method.name) {

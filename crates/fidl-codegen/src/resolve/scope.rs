@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use esatto_rust_text::identifiers::snake_case;
+
 use super::versions;
-use crate::error::Result;
-use crate::source::Span;
-use crate::syntax::{Declaration, File, Ident, Path};
+use crate::error::{Error, Result};
+use crate::syntax::{Declaration, File, Ident, Path, Syntax};
 
 /// Declarations of all libraries.
 pub(super) struct Scope<'a> {
@@ -28,8 +29,10 @@ pub(super) struct Found<'a> {
 impl<'a> Scope<'a> {
     pub(super) fn new(files: &'a [File]) -> Result<Self> {
         let mut libraries: BTreeMap<String, BTreeMap<&str, Item<'_>>> = BTreeMap::new();
+        let mut forms: BTreeMap<(String, String), &Ident> = BTreeMap::new();
         for file in files {
-            let names = libraries.entry(file.library.dotted()).or_default();
+            let library = file.library.dotted();
+            let names = libraries.entry(library.clone()).or_default();
             for declaration in &file.declarations {
                 if !versions::exists(&declaration.attributes)? {
                     continue;
@@ -38,6 +41,14 @@ impl<'a> Scope<'a> {
                 if names.insert(text, Item { file, declaration }).is_some() {
                     let message = format!("`{text}` is declared twice in library `{}`", file.library.dotted());
                     return Err(span.error(message));
+                }
+                // The rule is younger than the old syntax, whose names of `zx` this compiler adds.
+                if file.syntax == Syntax::Old || file.is_built_in {
+                    continue;
+                }
+                let form = snake_case(text);
+                if let Some(other) = forms.insert((library.clone(), form.clone()), &declaration.name) {
+                    return Err(same_name(&declaration.name, other, &format!("library `{library}`"), &form));
                 }
             }
         }
@@ -101,7 +112,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Makes the error that nothing has this name, with similar names.
-    pub(super) fn unknown(&self, file: &File, path: &Path, what: &str) -> crate::error::Error {
+    pub(super) fn unknown(&self, file: &File, path: &Path, what: &str) -> Error {
         let text = path.dotted();
         let own = file.library.dotted();
         let candidates = self.libraries.get(&own).into_iter().flat_map(|items| items.keys());
@@ -134,13 +145,34 @@ impl Path {
     }
 }
 
-/// Fails if two of the names are equal.
-pub(super) fn check_distinct<'n>(names: impl Iterator<Item = (&'n str, &'n Span)>, of: &str) -> Result<()> {
-    let mut seen = std::collections::BTreeSet::new();
-    for (name, span) in names {
-        if !seen.insert(name) {
-            return Err(span.error(format!("`{name}` is there twice in {of}")));
+/// Fails if two of the names are equal, or would be one name in Rust or in another language.
+pub(super) fn check_distinct<'n>(
+    names: impl Iterator<Item = &'n Ident>,
+    of: &str,
+    rust: impl Fn(&str) -> String,
+) -> Result<()> {
+    let (mut by_form, mut by_rust) = (BTreeMap::new(), BTreeMap::new());
+    for name in names {
+        let (form, rust) = (snake_case(&name.text), rust(&name.text));
+        let others = [by_form.insert(form.clone(), name), by_rust.insert(rust.clone(), name)];
+        if let [Some(other), _] | [None, Some(other)] = others {
+            let both = if others[0].is_some() { form } else { rust };
+            return Err(same_name(name, other, of, &both));
         }
     }
     Ok(())
+}
+
+/// Makes the error that `name` is like `other`, because both become `both`.
+pub(super) fn same_name(name: &Ident, other: &Ident, of: &str, both: &str) -> Error {
+    if name.text == other.text {
+        return name.span.error(format!("`{}` is there twice in {of}", name.text));
+    }
+    let message = format!(
+        "`{}` and `{}` ({}) of {of} would both be `{both}` in generated code: rename one",
+        name.text,
+        other.text,
+        other.span.place()
+    );
+    name.span.error(message)
 }

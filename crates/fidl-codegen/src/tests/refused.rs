@@ -112,6 +112,30 @@ fn protocols_obey_their_rules() {
 }
 
 #[test]
+fn names_that_generated_code_cannot_tell_apart_are_refused() {
+    let rename = "in generated code: rename one";
+    for (text, column, second, first, at, of, both) in [
+        ("protocol P { strict M(); strict m(); };", 33, "m", "M", 21, "`test/P`", "m"),
+        ("protocol P { A1(); A_1(); };", 20, "A_1", "A1", 14, "`test/P`", "A1"),
+        ("type A = struct { aB bool; a_b bool; };", 28, "a_b", "aB", 19, "`test/A`", "a_b"),
+        ("type A = table { 1: aB bool; 2: AB bool; 3: a_b bool; };", 45, "a_b", "aB", 21, "`test/A`", "a_b"),
+        ("type A = bits { X = 1; x = 2; };", 24, "x", "X", 17, "`test/A`", "x"),
+        ("type A = enum { X = 1; x = 2; };", 24, "x", "X", 17, "`test/A`", "x"),
+        ("type A = strict union { 1: a1 bool; 2: a_1 bool; };", 40, "a_1", "a1", 28, "`test/A`", "A1"),
+        ("const FOO bool = true; type Foo = struct {};", 29, "Foo", "FOO", 7, "library `test`", "foo"),
+    ] {
+        let expected = format!(
+            "t.fidl:2:{column}: `{second}` and `{first}` (t.fidl:2:{at}) of {of} would both be `{both}` {rename}"
+        );
+        check(text, &expected);
+    }
+    check(
+        "protocol P { M(); }; protocol Q { compose P; m(); };",
+        "t.fidl:2:31: `M` and `m`, own or composed methods of `test/Q`, would both be `m` in generated code: rename one",
+    );
+}
+
+#[test]
 fn versions_are_checked() {
     check(
         "@available(added=0) const A bool = true;",
