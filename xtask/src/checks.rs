@@ -28,6 +28,10 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     let mut bare = shell::cargo();
     bare.args(["test", "-p", "esatto-protozero", "--no-default-features", "--tests"]);
     tally.add(libtest::run(&mut bare, Run { label: "no alloc" })?);
+    shell::heading("the SDK without features");
+    let mut bare = shell::cargo();
+    bare.args(["test", "-p", "esatto", "--no-default-features", "--test", "missing_features_are_named"]);
+    tally.add(libtest::run(&mut bare, Run { label: "no features" })?);
     shell::heading("fuzz corpora");
     let mut replay = shell::cargo();
     // A separate workspace, because libFuzzer is C++: only the plain functions are built here.

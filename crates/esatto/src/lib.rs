@@ -257,6 +257,8 @@ pub use esatto_schema as schema;
 pub mod __private {
     pub use crate::event::Place;
     pub use crate::event::arg::arg;
+    #[cfg(not(feature = "in-process"))]
+    pub use crate::process::InProcessFeature;
     pub use crate::record::async_slice::{AsyncSite, call};
     pub use crate::record::{
         OpenSlice, begin_enabled, begin_enabled_as, begin_plain, record_enabled, record_enabled_as, record_plain,
@@ -282,15 +284,75 @@ pub mod __private {
         }
     }
 
+    /// Returns an identifier without `r#`.
+    #[must_use]
+    pub const fn plain_name(identifier: &'static str) -> &'static str {
+        match identifier.as_bytes() {
+            [b'r', b'#', name @ ..] => utf8(name),
+            _ => identifier,
+        }
+    }
+
+    /// Returns bytes as the text that they are known to be.
+    ///
+    /// # Panics
+    ///
+    /// If they are not UTF-8.
+    #[must_use]
+    pub const fn utf8(bytes: &[u8]) -> &str {
+        match core::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => panic!("not UTF-8"),
+        }
+    }
+
+    /// Returns the length of a [`path`].
+    #[must_use]
+    pub const fn path_len(names: &[&str]) -> usize {
+        let (mut len, mut at) = (names.len() - 1, 0);
+        while at < names.len() {
+            len += names[at].len();
+            at += 1;
+        }
+        len
+    }
+
+    /// Joins names with dots.
+    #[must_use]
+    pub const fn path<const LEN: usize>(names: &[&str]) -> [u8; LEN] {
+        let (mut joined, mut len, mut name) = ([b'.'; LEN], 0, 0);
+        while name < names.len() {
+            let (bytes, mut at) = (names[name].as_bytes(), 0);
+            while at < bytes.len() {
+                joined[len] = bytes[at];
+                len += 1;
+                at += 1;
+            }
+            len += 1;
+            name += 1;
+        }
+        joined
+    }
+
     /// Returns the name of a category, if patterns can name it.
     ///
     /// # Panics
     ///
-    /// If the name is empty, or has a character of patterns.
+    /// If the name is empty, has a character of patterns, or begins or ends like something else in
+    /// a list of patterns.
     #[must_use]
     pub const fn category_name(name: &'static str) -> &'static str {
         let bytes = name.as_bytes();
         assert!(!bytes.is_empty(), "the name of a category is empty: no pattern could name it");
+        assert!(bytes[0] != b'-', "the name of a category begins with `-`, which excludes a category in patterns");
+        assert!(
+            !matches!(bytes, [b't', b'a', b'g', b':', ..]),
+            "the name of a category begins with `tag:`, which names a tag in patterns"
+        );
+        assert!(
+            !bytes[0].is_ascii_whitespace() && !bytes[bytes.len() - 1].is_ascii_whitespace(),
+            "the name of a category begins or ends with a space, which lists of patterns ignore"
+        );
         let mut at = 0;
         while at < bytes.len() {
             assert!(bytes[at] != b'*', "the name of a category has a `*`, which is a wildcard in patterns");

@@ -78,6 +78,10 @@
 /// | `counter: &COUNTER => value` | a value of a [`CounterTrack`](crate::CounterTrack), sampled at the same time; up to eight |
 /// | <code>&#124;event&#124; …</code>, as the last one | anything else that an [`Event`](crate::Event) can hold; runs once per session |
 ///
+/// A raw identifier loses its `r#`: the key of `r#type = 1` is `type`. The compiler's
+/// `recursion_limit` allows about 110 arguments. For more, group them in a type with
+/// [`TraceArgs`](crate::TraceArgs), or add them in the closure.
+///
 /// Numbers, texts, flows and tracks take the fast path ([what it
 /// costs](crate#what-a-trace-point-costs)). Other arguments take two to three times as long.
 #[doc(
@@ -93,6 +97,9 @@
 )]
 #[macro_export]
 macro_rules! slice {
+    () => {
+        $crate::__missing_name!()
+    };
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
@@ -139,6 +146,9 @@ macro_rules! begin {
 #[doc(alias = "exit", alias = "close", alias = "TRACE_EVENT_END")]
 #[macro_export]
 macro_rules! end {
+    () => {
+        ::core::compile_error!("expected a category: `end!(NET)`")
+    };
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
@@ -172,7 +182,15 @@ macro_rules! end {
 ///     Ok(())
 /// }
 /// ```
-#[doc(alias = "event", alias = "mark", alias = "marker", alias = "message", alias = "TRACE_EVENT_INSTANT")]
+#[doc(
+    alias = "event",
+    alias = "mark",
+    alias = "marker",
+    alias = "message",
+    alias = "frame",
+    alias = "FrameMark",
+    alias = "TRACE_EVENT_INSTANT"
+)]
 #[macro_export]
 macro_rules! instant {
     ($($rest:tt)*) => {{
@@ -201,9 +219,21 @@ macro_rules! instant {
 ///
 /// Each value holds until the next one, so a counter is a gauge. For a histogram, record the single
 /// values as arguments, and group them with SQL.
-#[doc(alias = "gauge", alias = "histogram", alias = "metric", alias = "plot", alias = "value", alias = "TRACE_COUNTER")]
+#[doc(
+    alias = "gauge",
+    alias = "histogram",
+    alias = "increment",
+    alias = "decrement",
+    alias = "metric",
+    alias = "plot",
+    alias = "value",
+    alias = "TRACE_COUNTER"
+)]
 #[macro_export]
 macro_rules! counter {
+    () => {
+        ::core::compile_error!("expected a category, a counter and a value: `counter!(NET, &OPEN, 1)`")
+    };
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
@@ -271,6 +301,9 @@ macro_rules! counter {
 #[doc(alias = "status")]
 #[macro_export]
 macro_rules! state {
+    () => {
+        ::core::compile_error!("expected a category and a track of states: `state!(NET, &LINK, \"up\")`")
+    };
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
@@ -490,7 +523,7 @@ macro_rules! __arguments {
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($($next).+)],
+            [$($key,)* $crate::__key!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$crate::debug(&$value))],
             $($($rest)*)?
         )
@@ -503,7 +536,7 @@ macro_rules! __arguments {
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($($next).+)],
+            [$($key,)* $crate::__key!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$crate::display(&$value))],
             $($($rest)*)?
         )
@@ -516,7 +549,7 @@ macro_rules! __arguments {
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($($next).+)],
+            [$($key,)* $crate::__key!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$value)],
             $($($rest)*)?
         )
@@ -568,7 +601,7 @@ macro_rules! __arguments {
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($($next).+)],
+            [$($key,)* $crate::__key!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$($next).+)],
             $($($rest)*)?
         )
@@ -581,7 +614,7 @@ macro_rules! __arguments {
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($($next).+)],
+            [$($key,)* $crate::__key!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$crate::debug(&$($next).+))],
             $($($rest)*)?
         )
@@ -594,7 +627,7 @@ macro_rules! __arguments {
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($($next).+)],
+            [$($key,)* $crate::__key!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$crate::display(&$($next).+))],
             $($($rest)*)?
         )
@@ -610,6 +643,20 @@ macro_rules! __arguments {
             "`"
         ))
     };
+}
+
+/// The key of an argument that is named by an identifier or a path of fields, without `r#`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __key {
+    ($name:ident) => {
+        $crate::__private::plain_name(::core::stringify!($name))
+    };
+    ($($name:ident).+) => {{
+        const NAMES: &[&str] = &[$($crate::__private::plain_name(::core::stringify!($name))),+];
+        const PATH: [u8; $crate::__private::path_len(NAMES)] = $crate::__private::path(NAMES);
+        $crate::__private::utf8(&PATH)
+    }};
 }
 
 /// The trace point itself. Its value is a bit mask of the instances that record the event, and for

@@ -126,6 +126,12 @@ fn missing_names_and_values_are_named() {
     for macro_call in ["counter!(APP);", "counter!(APP, &COUNTER);", "counter!(category: &APP, &COUNTER);"] {
         refused(macro_call, &hints);
     }
+    for macro_call in ["let _guard = slice!();", "begin!();", "async_slice!();"] {
+        refused(macro_call, &["expected a category and a name: `NET, \"name\"`", "1 previous error"]);
+    }
+    refused("end!();", &["expected a category: `end!(NET)`", "1 previous error"]);
+    refused("counter!();", &["expected a category, a counter and a value", "1 previous error"]);
+    refused("state!();", &["expected a category and a track of states", "1 previous error"]);
     refused("state!(APP);", &["expected a category and a track of states: `state!(NET, &LINK, \"up\")`"]);
 }
 
@@ -151,6 +157,9 @@ fn tracks_flows_and_texts_are_not_confused_with_literals() {
         );
     }
     accepted("let text: Box<str> = \"a\".into(); instant!(APP, dynamic: text); instant!(APP, dynamic: *\"b\", name);");
+    for macro_call in ["instant!(APP, \"x\", flow = Flow::process(3));", "end!(APP, end_flow = Flow::global(3));"] {
+        refused(macro_call, &["`esatto::Flow` cannot be attached to a trace event", "`flow: flow`, `end_flow: flow`"]);
+    }
     accepted("instant!(APP, \"x\", flow: Flow::process(3), end_flow: Flow::global(4));");
 }
 
@@ -169,8 +178,29 @@ fn wrong_categories_are_named() {
     refused(&of("b"), &["expected the name of a category as a literal", "found `b`"]);
     refused(&of("\"\""), &["the name of a category is empty: no pattern could name it"]);
     refused(&of("\"net*\""), &["the name of a category has a `*`, which is a wildcard in patterns"]);
+    refused(&of("\"-b\""), &["the name of a category begins with `-`, which excludes a category in patterns"]);
+    refused(&of("\"tag:b\""), &["the name of a category begins with `tag:`, which names a tag in patterns"]);
+    for name in ["\" b\"", "\"b \"", "\"b\\n\""] {
+        refused(&of(name), &["begins or ends with a space, which lists of patterns ignore"]);
+    }
     refused(&of("\"a,b\""), &["the name of a category has a `,`, which separates patterns"]);
     accepted(&of("\"a.b-c/d e\""));
+}
+
+#[test]
+fn two_lists_of_categories_in_a_module_are_refused() {
+    refused(
+        "mod inside { esatto::categories! { static A = \"a\"; } esatto::categories! { static B = \"b\"; } }",
+        &["`ALL_CATEGORIES_OF_A_MODULE_BELONG_INTO_ONE_CATEGORIES_MACRO` is defined multiple times"],
+    );
+    accepted("mod inside { esatto::categories! { static A = \"a\"; } pub mod deeper { esatto::categories! {} } }");
+}
+
+#[test]
+fn many_arguments_are_accepted() {
+    let arguments = |count| (0..count).map(|number| format!(", a{number} = {number}")).collect::<String>();
+    accepted(&format!("instant!(APP, \"x\"{});", arguments(110)));
+    refused(&format!("instant!(APP, \"x\"{});", arguments(200)), &["recursion limit", "#![recursion_limit = \"256\"]"]);
 }
 
 #[test]

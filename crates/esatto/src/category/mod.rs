@@ -299,6 +299,10 @@ const fn unlikely() {}
 /// assert_eq!(RENDER.name(), "render");
 /// assert_eq!(CATEGORIES.len(), 3);
 /// ```
+///
+/// A module has one list, so put all its categories into one macro. A name must be one that a list
+/// of patterns can select: it is not empty, has no `*` or `,`, and begins neither with `-` nor with
+/// `tag:`. It does not begin or end with a space.
 #[doc(alias = "target", alias = "PERFETTO_DEFINE_CATEGORIES")]
 #[macro_export]
 macro_rules! categories {
@@ -309,6 +313,11 @@ macro_rules! categories {
                 $(.with_description($description))?
                 $(.with_tags(&[$($tag),*]))?;
         )*
+
+        // The compiler prints this name if a module has two lists.
+        #[doc(hidden)]
+        #[allow(dead_code)]
+        const ALL_CATEGORIES_OF_A_MODULE_BELONG_INTO_ONE_CATEGORIES_MACRO: () = ();
 
         /// All categories declared here, for
         /// [`esatto::Builder::categories`]($crate::Builder::categories).

@@ -52,3 +52,24 @@ fn a_variable_is_recorded_under_its_name() {
         ]
     );
 }
+
+#[test]
+fn raw_identifiers_are_recorded_without_their_prefix() {
+    struct Token {
+        r#type: u32,
+        r: Place,
+    }
+    struct Place {
+        r#in: u32,
+    }
+    let (r#type, token) = (1_u32, Token { r#type: 2, r: Place { r#in: 3 } });
+    let session = record(&SHORT);
+    esatto::instant!(SHORT, "raw", r#type, ?r#type, r#fn = 4_u32, r = 5_u32, "r#plain" = 6_u32);
+    esatto::instant!(SHORT, "raw", token.r#type, %token.r.r#in, r#a.r#b = 7_u32);
+    let trace = read(session);
+    let recorded: Vec<_> = trace.events.iter().map(annotations).filter(|found| !found.is_empty()).collect();
+    assert_eq!(
+        recorded,
+        [&["type=1", "type=1", "fn=4", "r=5", "r#plain=6"][..], &["token.type=2", "token.r.in=3", "a.b=7"]]
+    );
+}

@@ -20,7 +20,11 @@ fn compile_with(library: &Path, source: &Path, args: &[&str]) -> Output {
     rustc.arg(source).output().expect("rustc runs")
 }
 
-/// Returns the newest build of the library that has the default features.
+/// Programs that tell which features the library has: all that the test has, and `in-process`.
+const HAS_FEATURES: &str = if cfg!(feature = "macros") { "use esatto::trace;" } else { "use esatto::TrackSliceGuard;" };
+const IN_PROCESS: &str = "use esatto::trace_to_file;";
+
+/// Returns the newest build of the library that has the features of this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("has a path");
     let files = std::fs::read_dir(test.parent().expect("is in a folder")).expect("is a folder");
@@ -29,12 +33,15 @@ fn library() -> PathBuf {
     let mut built: Vec<_> = built.collect();
     built.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|data| data.modified()).ok()));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let probe = folder.join(format!("probe_{}.rs", std::process::id()));
-    std::fs::write(&probe, "use esatto::{TrackSliceGuard, trace, trace_to_file};").expect("writes");
-    let has_features = |library: &PathBuf| {
-        compile_with(library, &probe, &["--crate-type", "lib", "--emit", "metadata"]).status.success()
+    let source = folder.join(format!("probe_{}.rs", std::process::id()));
+    let compiles = |library: &PathBuf, probe: &str| {
+        std::fs::write(&source, probe).expect("writes");
+        compile_with(library, &source, &["--crate-type", "lib", "--emit", "metadata"]).status.success()
     };
-    let library = built.iter().map(std::fs::DirEntry::path).find(has_features);
-    std::fs::remove_file(&probe).expect("was written");
+    let fits = |library: &PathBuf| {
+        compiles(library, HAS_FEATURES) && compiles(library, IN_PROCESS) == cfg!(feature = "in-process")
+    };
+    let library = built.iter().map(std::fs::DirEntry::path).find(fits);
+    std::fs::remove_file(&source).expect("was written");
     library.expect("the library was built")
 }

@@ -37,7 +37,7 @@ pub enum Unit {
 /// static DEPTH: CounterTrack = CounterTrack::new("depth").in_this_thread();
 /// esatto::counter!(MEMORY, &DEPTH, 1.5);
 /// ```
-#[doc(alias = "gauge", alias = "histogram", alias = "metric", alias = "plot")]
+#[doc(alias = "gauge", alias = "histogram", alias = "metric", alias = "plot", alias = "increment", alias = "decrement")]
 #[derive(Clone, Debug)]
 pub struct CounterTrack {
     track: Track,

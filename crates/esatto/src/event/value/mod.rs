@@ -52,10 +52,18 @@ pub use annotation_writer::{AnnotationWriter, DictWriter, ListWriter};
 ///     }
 /// }
 /// ```
-#[doc(alias = "argument", alias = "annotation", alias = "field", alias = "attribute", alias = "TracedValue")]
+#[doc(
+    alias = "argument",
+    alias = "annotation",
+    alias = "field",
+    alias = "attribute",
+    alias = "metadata",
+    alias = "TracedValue"
+)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be attached to a trace event",
-    note = "implement `esatto::Value` (or derive `TraceArgs`), or write it as text: `key = ?value` (by Debug) or `key = %value` (by Display)"
+    note = "implement `esatto::Value` (or derive `TraceArgs`), or write it as text: `key = ?value` (by Debug) or `key = %value` (by Display)",
+    note = "a flow or a time is no argument: write it with a colon, `flow: flow`, `end_flow: flow` or `at: time`"
 )]
 pub trait Value {
     /// Writes the value. The name has already been written.
