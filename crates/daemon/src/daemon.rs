@@ -24,6 +24,9 @@ use crate::system_facts;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
 
+/// The writers of a small ring are asked for their names at most once in this time.
+const NAMES_INTERVAL_MS: u32 = 10;
+
 /// A daemon whose sockets exist. Clients can connect already; the daemon serves them once it runs.
 #[derive(Debug)]
 pub struct Daemon {
@@ -61,6 +64,7 @@ impl Daemon {
         let buffer_bytes = max_buffer_bytes(&config.system);
         let mut service = Service::new(config);
         service.limit_buffers(buffer_bytes);
+        service.keep_names(NAMES_INTERVAL_MS);
         let mut sockets = ListeningSockets { all: Vec::new(), secret: options.secret };
         service.remember_departed_producers(options.max_departed_bytes);
         let access = options.permissions;

@@ -45,6 +45,9 @@ pub enum Step {
     },
     /// The service gives up the clone with this number.
     CloneAbandoned(u64),
+    /// A commit has filled a part of a ring. The service asks the writers of a session's ring for
+    /// their names.
+    AsksForNames,
 }
 
 /// The reason why a pass over the buffers of a session ends.

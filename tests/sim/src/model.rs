@@ -235,6 +235,8 @@ impl World {
                 | Step::CloneTakes { .. }
                 | Step::CloneMade { .. }
                 | Step::CloneAbandoned(_) => self.model_clone(step),
+                // The work of it is checked.
+                Step::AsksForNames => {}
                 Step::Read { session, end } => self.verify_pass(session, end, &outputs, &mut writes),
             }
         }

@@ -111,7 +111,9 @@ impl World {
         let is_read = |seen: &&Seen| matches!(seen, Seen::Step(Step::Read { .. }));
         let reads = seen.iter().filter(is_read).count() as u64;
         let sessions = self.model.sessions.values();
+        let asks_for_names = seen.iter().any(|seen| matches!(seen, Seen::Step(Step::AsksForNames)));
         let things: usize = match self.about {
+            About::Itself if asks_for_names => sessions.map(|session| session.instances.len()).sum(),
             About::Itself => 0,
             About::Sessions => {
                 let producers = self.model.producers.values().map(|producer| 1 + producer.writers.len());

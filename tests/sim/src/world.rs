@@ -199,6 +199,7 @@ impl World {
         let mut rng = Rng::new(seed);
         let profile = Profile::draw(&mut rng);
         let mut service = Service::new(service_config(rng.bits()));
+        service.keep_names(10);
         service.observe(|step| see(Seen::Step(step)));
         Self {
             rng,

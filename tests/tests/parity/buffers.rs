@@ -15,12 +15,16 @@ fn buffer(size_kb: u64, policy: u64, mode: u64) -> Proto {
     if mode == 0 { buffer } else { buffer.int(8, mode) }
 }
 
-/// Data sources `d0`, `d1`… for buffers 0, 1…
+/// Data sources `d0`, `d1`… for buffers 0, 1… Their state is never cleared: only Esatto's service
+/// does so while a ring fills.
 fn config(buffers: &[Proto]) -> Proto {
-    let quiet = Proto::new().int(6, 60_000);
+    let (quiet, never) = (Proto::new().int(6, 60_000), Proto::new().int(1, 0));
     let config = buffers.iter().fold(Proto::new(), |config, buffer| config.message(1, buffer));
     let sources = (0..buffers.len() as u64).map(|i| Proto::new().bytes(1, format!("d{i}")).int(2, i));
-    sources.fold(config, |config, source| config.message(2, &Proto::new().message(1, &source))).message(20, &quiet)
+    sources
+        .fold(config, |config, source| config.message(2, &Proto::new().message(1, &source)))
+        .message(20, &quiet)
+        .message(21, &never)
 }
 
 /// Starts a session with one buffer; its id.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use esatto_protozero::ProtoString;
 use esatto_schema::data_source_config::BufferExhaustedPolicy;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
-use esatto_schema::trace_config::{BufferConfig, DataSource, trigger_config};
+use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig, trigger_config};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use super::trace_file::TraceFile;
@@ -19,6 +19,8 @@ use crate::os::OwnedFd;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The default buffer: how much the recorded threads may produce before it is read.
 const BUFFER_SIZE_KB: u32 = 16 * 1024;
+/// How often programs write their names again for a service outside of this process.
+const CLEAR_PERIOD_MS: u32 = 1000;
 
 /// The tags of categories that are not recorded unless they are asked for.
 const TAGS_OFF: [&str; 2] = ["slow", "debug"];
@@ -29,8 +31,10 @@ const TAGS_OFF: [&str; 2] = ["slow", "debug"];
 /// into one ring buffer of 16 MiB. The same rule holds for all ways to record:
 /// `docs/reference/config.md` in the repository has a table of them.
 ///
-/// A ring inside the program keeps the names of its events. Long recordings into a ring of another
-/// process need `incremental_state_config`: see [`edit`](Self::edit).
+/// A ring needs the names of its events, which programs send once. A service of this library asks
+/// for them again while the ring fills. For others, this configuration says that each program sends
+/// them once a second (`incremental_state_config`), unless the session runs inside this process. A
+/// `TraceConfig` of your own is sent as it is.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,13 +53,15 @@ const TAGS_OFF: [&str; 2] = ["slow", "debug"];
 pub struct SessionConfig {
     config: TraceConfig,
     file: TraceFile,
+    /// The session gets a `clear_period_ms` if it needs one.
+    keeps_names: bool,
 }
 
 impl SessionConfig {
     /// Makes a configuration that records all track events, except those of categories tagged
     /// `slow` or `debug`, into a ring buffer of 16 MiB.
     pub fn new() -> Self {
-        Self { config: track_events(BUFFER_SIZE_KB), file: TraceFile::AsConfigured }
+        Self { config: track_events(BUFFER_SIZE_KB), file: TraceFile::AsConfigured, keeps_names: true }
     }
 
     /// Records only these categories. Patterns may end in `*`. A category tagged `slow` or `debug`
@@ -202,8 +208,8 @@ impl SessionConfig {
     /// ```
     /// use esatto::SessionConfig;
     /// use esatto::schema::trace_config::IncrementalStateConfig;
-    /// // Programs write their names again each second, because the ring overwrites old ones.
-    /// let names = IncrementalStateConfig { clear_period_ms: Some(1000), ..Default::default() };
+    /// // Programs write their names again each 100 ms, because a small ring overwrites old ones.
+    /// let names = IncrementalStateConfig { clear_period_ms: Some(100), ..Default::default() };
     /// let config = SessionConfig::new().edit(|c| c.incremental_state_config = Some(names));
     /// # drop(config);
     /// ```
@@ -230,7 +236,11 @@ impl SessionConfig {
 
     /// Returns the message and the file, opened, for a session of this backend.
     pub(crate) fn open(self, backend: &Backend) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
-        let Self { mut config, file } = self;
+        let Self { mut config, file, keeps_names } = self;
+        if keeps_names && *backend != Backend::in_process() && config.incremental_state_config.is_none() {
+            let clears = IncrementalStateConfig { clear_period_ms: Some(CLEAR_PERIOD_MS), ..Default::default() };
+            config.incremental_state_config = Some(clears);
+        }
         let file = file.open(backend, &mut config)?;
         Ok((config, file))
     }
@@ -244,7 +254,7 @@ impl Default for SessionConfig {
 
 impl From<TraceConfig> for SessionConfig {
     fn from(config: TraceConfig) -> Self {
-        Self { config, file: TraceFile::AsConfigured }
+        Self { config, file: TraceFile::AsConfigured, keeps_names: false }
     }
 }
 

@@ -310,6 +310,7 @@ impl Session {
 
     /// Makes this session a snapshot of another one, which continues. The snapshot can only be
     /// read. Only sessions of the same user can be cloned.
+    #[doc(alias = "snapshot")]
     pub fn clone_session(&self, of: CloneOf) -> Pending<Cloned> {
         self.clone_into(of, None)
     }

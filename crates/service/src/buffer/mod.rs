@@ -236,6 +236,17 @@ pub enum AllocateError {
     },
 }
 
+/// When the writers of a ring were last asked for their names.
+#[derive(Clone, Copy, Debug, Default)]
+struct Named {
+    /// `stats.bytes_written` at that time.
+    bytes: u64,
+    /// The monotonic clock before which they are not asked again.
+    next_ns: u64,
+    /// They have to be asked again.
+    is_due: bool,
+}
+
 /// One central buffer.
 #[derive(Debug)]
 pub struct CentralBuffer {
@@ -255,8 +266,8 @@ pub struct CentralBuffer {
     keeps_unread: bool,
     /// Packets that were returned with a loss before them.
     losses_told: u64,
-    /// `stats.bytes_written` when writers were last asked for their names.
-    named_at: u64,
+    /// When writers were last asked for their names.
+    named: Named,
     sequences: Sequences,
     stats: Stats,
     /// Position of the read pass.
@@ -300,7 +311,7 @@ impl CentralBuffer {
             unread: 0,
             keeps_unread: false,
             losses_told: 0,
-            named_at: 0,
+            named: Named::default(),
             sequences: Sequences::new(capacity),
             stats: Stats::default(),
             pass: read::Pass::Over,
@@ -389,15 +400,29 @@ impl CentralBuffer {
         self.losses_told
     }
 
-    /// Returns whether the writers of a ring have to write their names again. This is so each time
-    /// `1 / parts` of the ring has been written.
-    pub(crate) fn needs_names(&mut self, parts: u64) -> bool {
-        let written = self.stats.bytes_written;
-        let is_due = self.policy == FillPolicy::Ring && (written - self.named_at) * parts >= self.capacity as u64;
-        if is_due {
-            self.named_at = written;
+    /// Returns whether the writers of a ring have to write their names again, once until
+    /// [`ask_for_names`](Self::ask_for_names). This is so each time `1 / parts` of the ring has been
+    /// written.
+    pub(crate) fn begins_to_need_names(&mut self, parts: u64) -> bool {
+        let written = self.stats.bytes_written - self.named.bytes;
+        let begins = !self.named.is_due && self.policy == FillPolicy::Ring && written * parts >= self.capacity as u64;
+        self.named.is_due |= begins;
+        begins
+    }
+
+    /// Returns whether the writers may be asked now, and takes them as asked.
+    pub(crate) fn ask_for_names(&mut self, now_ns: u64) -> bool {
+        self.named.is_due = false;
+        let may_ask = now_ns >= self.named.next_ns;
+        if may_ask {
+            self.named.bytes = self.stats.bytes_written;
         }
-        is_due
+        may_ask
+    }
+
+    /// Lets no writer be asked for names before this time.
+    pub(crate) fn ask_no_names_before(&mut self, next_ns: u64) {
+        self.named.next_ns = next_ns;
     }
 
     /// Returns the bytes that a chunk takes in a buffer.

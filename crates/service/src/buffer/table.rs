@@ -17,8 +17,32 @@ pub(crate) struct Buffers {
     /// [`Service::limit_buffers`](crate::Service::limit_buffers).
     pub(crate) max_bytes: u64,
     pub(crate) discarded: Discarded,
+    /// Rings whose writers have to write their names again, if the service asks them to.
+    pub(crate) names: Option<RingNames>,
     /// Space for a chunk on its way from shared memory into a buffer.
     pub(crate) scratch: Vec<u8>,
+}
+
+/// How often the writers of rings are asked for their names
+/// (see [`Service::keep_names`](crate::Service::keep_names)).
+#[derive(Debug)]
+pub(crate) struct RingNames {
+    /// The shortest time between two requests.
+    pub(crate) interval_ns: u64,
+    /// Rings that need names, each once.
+    pub(crate) due: Vec<BufferId>,
+}
+
+/// A ring has so many parts. Writers are asked for their names once for each.
+const NAMED_PARTS: u64 = 8;
+
+impl RingNames {
+    /// Notes a buffer if its writers have to write their names again.
+    pub(crate) fn note(&mut self, id: BufferId, buffer: &mut CentralBuffer) {
+        if buffer.begins_to_need_names(NAMED_PARTS) {
+            self.due.push(id);
+        }
+    }
 }
 
 /// Chunks and patches that were refused before they reached a buffer, of all sessions together.
@@ -30,7 +54,14 @@ pub(crate) struct Discarded {
 
 impl Default for Buffers {
     fn default() -> Self {
-        Self { by_id: Map::new(), last: 0, max_bytes: u64::MAX, discarded: Discarded::default(), scratch: Vec::new() }
+        Self {
+            by_id: Map::new(),
+            last: 0,
+            max_bytes: u64::MAX,
+            discarded: Discarded::default(),
+            names: None,
+            scratch: Vec::new(),
+        }
     }
 }
 

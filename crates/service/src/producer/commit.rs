@@ -8,7 +8,7 @@ use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader,
 
 use super::writers::Writers;
 use super::{Memory, Producer};
-use crate::buffer::table::{Buffers, Discarded};
+use crate::buffer::table::{Buffers, Discarded, RingNames};
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
 use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, WriterId, writer_from_wire};
@@ -81,7 +81,7 @@ impl<'a> Move<'a> {
 fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, cx: &mut Context<'_>) {
     let (id, identity) = (producer.id, producer.identity());
     let Producer { memory, writers, allowed_buffers, .. } = producer;
-    let Buffers { by_id, discarded, scratch, .. } = buffers;
+    let Buffers { by_id, discarded, names, scratch, .. } = buffers;
     let mut targets = Targets { writers, allowed_buffers, buffers: by_id, discarded };
     match (memory, chunk.data) {
         // Only producers without shared memory commit chunks by value.
@@ -91,6 +91,7 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
                     let before = buffer.work();
                     buffer.copy_from(id, identity, header, payload, scratch);
                     cx.work += buffer.work() - before;
+                    note_names(names, chunk.target, buffer);
                 }
             });
         }
@@ -100,9 +101,17 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
                 let (complete, before) = (!chunk.is_incomplete, buffer.work());
                 buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
                 cx.work += buffer.work() - before;
+                note_names(names, chunk.target, buffer);
             }
         }
         _ => {}
+    }
+}
+
+/// Notes the target of a chunk if its writers have to write their names again.
+fn note_names(names: &mut Option<RingNames>, target: u32, buffer: &mut CentralBuffer) {
+    if let (Some(names), Some(id)) = (names, BufferId::from_wire(target)) {
+        names.note(id, buffer);
     }
 }
 

@@ -70,7 +70,7 @@ impl Service {
     /// After a loss, lets producers write again what later events need: without the names that were
     /// lost, a reader drops all events to the end of the file.
     pub(super) fn renew_state_after_loss(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        if !self.keeps_unwritten {
+        if !self.keeps_unwritten && self.buffers.names.is_none() {
             return;
         }
         let Some(session) = self.sessions.get_mut(session_id) else { return };

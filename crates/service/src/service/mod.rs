@@ -56,8 +56,6 @@ pub struct Service {
     departed: DepartedProducers,
     /// See [`Service::keep_unwritten`].
     keeps_unwritten: bool,
-    /// See [`Service::keep_names`].
-    keeps_names: bool,
     /// See [`Service::work`].
     work: u64,
     pub(crate) observer: Observer,
@@ -79,7 +77,6 @@ impl Service {
             stops_within_ms: None,
             departed: DepartedProducers::default(),
             keeps_unwritten: false,
-            keeps_names: false,
             work: 0,
             observer: Observer::default(),
             config,
@@ -209,6 +206,7 @@ impl Service {
         if let Some(consumer) = self.consumers.get_mut(client) {
             let state = ServiceState {
                 version: &self.config.version,
+                uid: self.config.uid,
                 producers: &self.producers,
                 sessions: &self.sessions,
                 departed: &self.departed,

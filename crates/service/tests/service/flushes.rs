@@ -77,9 +77,9 @@ fn periodic_flushes_and_clears_of_incremental_state() {
 
 #[test]
 fn rings_ask_for_names_while_they_fill() {
-    let clears_of = |config: TraceConfig, commits: u32| {
+    let clears_of = |interval_ms: u32, config: TraceConfig, commits: u32| {
         let mut world = World::new();
-        world.service.keep_names();
+        world.service.keep_names(interval_ms);
         let mut producer = world.producer("p");
         let descriptor = DataSourceDescriptor {
             name: Some("ds".into()),
@@ -95,11 +95,54 @@ fn rings_ask_for_names_while_they_fill() {
         world.commands(&producer).iter().filter(|command| command.clear_incremental_state.is_some()).count()
     };
     let ring = || TraceConfig { buffers: vec![buffer(64)], ..config(&["ds"]) };
-    assert_eq!(clears_of(ring(), 4), 0, "a ring that is almost empty");
-    assert!((15..=17).contains(&clears_of(ring(), 128)), "eight times while the ring fills");
+    assert_eq!(clears_of(0, ring(), 4), 0, "a ring that is almost empty");
+    assert!((15..=17).contains(&clears_of(0, ring(), 128)), "eight times while the ring fills");
     let mut discard = ring();
     discard.buffers[0].fill_policy = Some(FillPolicy::DISCARD);
-    assert_eq!(clears_of(discard, 128), 0);
-    let never = trace_config::IncrementalStateConfig { clear_period_ms: Some(0), ..Default::default() };
-    assert_eq!(clears_of(TraceConfig { incremental_state_config: Some(never), ..ring() }, 128), 0);
+    assert_eq!(clears_of(0, discard, 128), 0);
+    let clears =
+        |period_ms| trace_config::IncrementalStateConfig { clear_period_ms: Some(period_ms), ..Default::default() };
+    let never = TraceConfig { incremental_state_config: Some(clears(0)), ..ring() };
+    assert_eq!(clears_of(0, never, 128), 0);
+    let seldom = TraceConfig { incremental_state_config: Some(clears(60_000)), ..ring() };
+    assert!((15..=17).contains(&clears_of(0, seldom, 128)), "a fixed period can be too long");
+    assert_eq!(clears_of(10, ring(), 128), 1, "but not all the time, while no time passes");
+}
+
+#[test]
+fn only_the_writers_of_a_full_ring_are_asked_for_names() {
+    let mut world = World::new();
+    world.service.keep_names(10);
+    let mut producer = world.producer("p");
+    for name in ["small", "large"] {
+        let descriptor = DataSourceDescriptor {
+            name: Some(name.into()),
+            handles_incremental_state_clear: Some(true),
+            ..Default::default()
+        };
+        world.register_as(&producer, descriptor);
+    }
+    let consumer = world.consumer();
+    let mut config = TraceConfig { buffers: vec![buffer(64), buffer(4096)], ..config(&["small", "large"]) };
+    config.data_sources[1].config.as_mut().expect("it has one").target_buffer = Some(1);
+    world.enable(consumer, &config);
+    let mut of_small = None;
+    for command in world.commands(&producer) {
+        if let Some(start) = &command.start_data_source {
+            let config = start.config.as_ref().expect("it has one");
+            if config.name.as_ref().is_some_and(|name| name.as_bytes() == b"small") {
+                of_small = start.new_instance_id;
+            }
+        }
+    }
+    let mut asked = Vec::new();
+    for id in 0..64 {
+        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(1000))]);
+        world.advance_ms(1);
+        for command in world.commands(&producer) {
+            asked.extend(command.clear_incremental_state.map(|clear| clear.data_source_ids));
+        }
+    }
+    assert!((4..=8).contains(&asked.len()), "{asked:?}");
+    assert!(asked.iter().all(|ids| ids[..] == [of_small.expect("it started")]), "{asked:?}");
 }

@@ -78,7 +78,7 @@ impl LocalService {
         };
         let mut service = Service::new(config);
         service.keep_unwritten();
-        service.keep_names();
+        service.keep_names(0);
         Self {
             service,
             outputs: Outputs::new(),
