@@ -43,6 +43,11 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
                 "a service is there, but refused the connection: its log says why, for instance that too many \
                  connections are open",
             ),
+            (IpcError::Timeout, _) => failure.hint(format!(
+                "a service listens there, but does not answer within {} s: it is suspended or hangs; its process may \
+                 have to be restarted",
+                CONNECT_TIMEOUT.as_secs()
+            )),
             _ => match unusable_run_dir() {
                 // The service is where this user may not look.
                 Some((folder, why)) if !is_named && why.kind() == io::ErrorKind::PermissionDenied => {

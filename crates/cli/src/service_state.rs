@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use esatto_ipc::blocking_client::Reply;
 use esatto_protozero::Fields;
 use esatto_schema::tracing_service_state::{DataSourceReader, ProducerReader};
-use esatto_schema::{QueryServiceStateResponseReader, TracingServiceStateReader};
+use esatto_schema::{LOCKDOWN_FIELD, QueryServiceStateResponseReader, TracingServiceStateReader, lockdown};
 
 use crate::failure::Failure;
 
@@ -32,6 +32,8 @@ pub(crate) struct Programs {
     pub(crate) omitted: usize,
     /// The service has answered.
     pub(crate) is_known: bool,
+    /// Lockdown mode of the service, at the last answer.
+    pub(crate) lockdown: Option<Lockdown>,
     /// Index of each program by its number, its pid and its name.
     indexes: HashMap<(i32, i32, String), usize>,
     kept_bytes: usize,
@@ -99,6 +101,7 @@ impl Programs {
     }
 
     fn add(&mut self, state: &[u8]) {
+        self.lockdown = Lockdown::of(state);
         let state = TracingServiceStateReader::new(state);
         (self.is_known, self.omitted) = (true, 0);
         // A service may use the number of a producer again, so its entries follow it.
@@ -156,6 +159,45 @@ impl Programs {
     /// Returns the names of all data sources, sorted.
     pub(crate) fn source_names(&self) -> Vec<&str> {
         sorted(self.programs.iter().flat_map(|program| &program.sources).map(|source| source.name.as_str()))
+    }
+}
+
+/// Lockdown mode: the service serves only programs of one user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lockdown {
+    /// The user whose programs are served.
+    pub(crate) uid: i32,
+    pub(crate) set_by_uid: i32,
+    /// Connections of programs that were refused.
+    pub(crate) refused: u64,
+}
+
+impl Lockdown {
+    fn of(state: &[u8]) -> Option<Self> {
+        let told = Fields::new(state).filter(|field| field.id == LOCKDOWN_FIELD).last()?;
+        let mut mode = Self::default();
+        for field in Fields::new(told.as_bytes()) {
+            match field.id {
+                lockdown::UID => mode.uid = field.as_i32(),
+                lockdown::SET_BY_UID => mode.set_by_uid = field.as_i32(),
+                lockdown::REFUSED => mode.refused = field.as_u64(),
+                _ => {}
+            }
+        }
+        Some(mode)
+    }
+
+    /// Describes the mode and what it left out of `programs`.
+    pub(crate) fn in_words(&self, programs: &Programs) -> String {
+        let Self { uid, set_by_uid, refused } = *self;
+        let left_out = programs.programs.iter().filter(|program| program.uid != uid).count();
+        let left_out = if left_out == 0 { String::new() } else { format!(" Left out of those connected: {left_out}.") };
+        format!(
+            "Lockdown mode is on, set by uid {set_by_uid}: the service records only programs of uid {uid}, and has \
+             refused {refused} connection{} of other programs.{left_out} To lift it, record a config with \
+             `lockdown_mode: LOCKDOWN_CLEAR`, as root or uid {uid}.",
+            if refused == 1 { "" } else { "s" }
+        )
     }
 }
 

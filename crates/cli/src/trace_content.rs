@@ -8,7 +8,10 @@ use esatto_protozero::{Field, Fields};
 use esatto_schema::trace_packet::field;
 use esatto_schema::tracing_service_event::DataSourcesReader;
 use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED, TRACING_STARTED};
-use esatto_schema::{RELAY_DISCONNECTED_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, TracePacketReader};
+use esatto_schema::{
+    RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
+    TracePacketReader,
+};
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
@@ -54,7 +57,8 @@ pub(crate) struct Content {
     pub(crate) relays: Relays,
 }
 
-/// Relays that disconnected while programs of their machines were recorded.
+/// Relays that disconnected while programs of their machines were recorded, and relays that have
+/// one machine id.
 #[derive(Debug, Default)]
 pub(crate) struct Relays {
     /// Look for them: the config records other machines.
@@ -64,6 +68,8 @@ pub(crate) struct Relays {
     machines: BTreeMap<u64, String>,
     /// Machine and time of each end.
     ends: Vec<(u64, u64)>,
+    /// Machine ids that two relays have, and the names of the relays.
+    shared: BTreeMap<u64, Vec<String>>,
 }
 
 /// Machines, and ends of relays, that are kept.
@@ -86,9 +92,19 @@ impl Relays {
                 RELAY_DISCONNECTED_FIELD if self.ends.len() < MAX_RELAYS => {
                     self.ends.push((found.as_u64(), timestamp));
                 }
+                SHARED_MACHINE_ID_FIELD if self.shared.len() < MAX_RELAYS => {
+                    let names = Fields::new(event.as_bytes()).filter(|field| field.id == SHARED_MACHINE_NAMES_FIELD);
+                    let names = names.take(2).map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned());
+                    self.shared.insert(found.as_u64(), names.collect());
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Returns the machine ids that two relays have, with the names of the relays.
+    pub(crate) const fn shared_ids(&self) -> &BTreeMap<u64, Vec<String>> {
+        &self.shared
     }
 
     /// Returns the machines whose relays disconnected, and when after the start, each once.

@@ -194,17 +194,19 @@ fn create_new(path: &Path) -> io::Result<File> {
 /// Formats all numbers. The names and units are in `docs/how-to/fleet-service.md`.
 pub(crate) fn text(service: &Metrics, daemon: &Stats, consumers: usize) -> String {
     let recorded = service.recorded;
-    let gauges: [(&str, &str, u64); 6] = [
+    let gauges: [(&str, &str, u64); 7] = [
         ("sessions_running", "Sessions that record.", service.sessions_running as u64),
         ("sessions_idle", "Sessions that wait, stop, or have ended and hold data.", service.sessions_idle as u64),
         ("producers", "Connected programs that can record events.", service.producers as u64),
         ("consumers", "Connected programs that control sessions.", consumers as u64),
         ("data_sources", "Data sources that the producers offer.", service.data_sources as u64),
         ("buffer_bytes", "Bytes of the buffers of all sessions, filled or not.", service.buffer_bytes),
+        ("lockdown", "1 if only programs of the daemon's own user are served.", service.is_locked_down.into()),
     ];
     let counters = [
         ("sessions_started_total", "Sessions that were started.", service.sessions_started),
         ("sessions_refused_total", "Sessions that were refused.", service.sessions_refused),
+        ("lockdown_refusals_total", "Connections of producers that lockdown mode refused.", service.lockdown_refusals),
         ("recorded_bytes_total", "Bytes that producers wrote into buffers.", recorded.bytes),
         ("overwritten_bytes_total", "Bytes that a ring overwrote before they were read.", recorded.overwritten_bytes),
         (

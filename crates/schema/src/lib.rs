@@ -107,6 +107,9 @@ pub const SLOW_STOPPING_DATA_SOURCES_FIELD: u32 = 4002;
 /// A field of `TracingServiceEvent` that Perfetto does not have, a varint: the machine id that two
 /// relays had at the same time. If they run on two machines, the trace shows them as one.
 pub const SHARED_MACHINE_ID_FIELD: u32 = 4003;
+/// A field of `TracingServiceEvent` that Perfetto does not have, beside
+/// [`SHARED_MACHINE_ID_FIELD`]: the machine names of the two relays, one field each.
+pub const SHARED_MACHINE_NAMES_FIELD: u32 = 4005;
 /// A field of `TracingServiceEvent` that Perfetto does not have, a varint: the id of a machine
 /// whose relay disconnected while the session recorded programs of it.
 pub const RELAY_DISCONNECTED_FIELD: u32 = 4004;
@@ -123,6 +126,20 @@ pub mod start_times {
     pub const READY_NS: u32 = 2;
     /// When this session, or startup tracing for it, began to record the program.
     pub const ENABLED_NS: u32 = 3;
+}
+
+/// A field of `TracingServiceState` that Perfetto does not have, a message with the fields of
+/// [`lockdown`], left out unless the service is in lockdown mode.
+pub const LOCKDOWN_FIELD: u32 = 4001;
+
+/// Fields of the message in [`LOCKDOWN_FIELD`], all varints.
+pub mod lockdown {
+    /// The user whose producers are served; those of other users are not.
+    pub const UID: u32 = 1;
+    /// The user whose session set the mode.
+    pub const SET_BY_UID: u32 = 2;
+    /// Connections of producers that the service has refused since then.
+    pub const REFUSED: u32 = 3;
 }
 
 /// A field of `ObservableEvents` that Perfetto does not have, a varint: events that were lost

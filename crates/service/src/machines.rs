@@ -63,8 +63,8 @@ pub(crate) struct Machine {
     rounds: VecDeque<Round>,
     /// Its relays, from their first call on.
     relays: Set<ClientId>,
-    /// Two connected relays have the id of this machine.
-    is_shared: bool,
+    /// Two connected relays that have the id of this machine.
+    shared_by: Option<[ClientId; 2]>,
     last_use: u64,
 }
 
@@ -152,11 +152,13 @@ impl Machines {
         machines.filter_map(|(&id, machine)| told.clocks.insert(id).then_some((id, machine)))
     }
 
-    /// Returns the machines with two relays that the trace has not told yet. Marks them as told.
-    pub(crate) fn shared_ids_for(&self, told: &mut Told) -> impl Iterator<Item = u32> {
+    /// Returns the machines with two relays that the trace has not told yet, and the names of the
+    /// relays. Marks them as told.
+    pub(crate) fn shared_ids_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, [&'m [u8]; 2])> {
         self.forget_the_forgotten(told);
-        let machines = self.by_id.iter().filter(|(_, machine)| machine.is_shared);
-        machines.filter_map(|(&id, _)| told.shared.insert(id).then_some(id))
+        let shared = self.by_id.iter().filter_map(|(&id, machine)| Some((id, machine.shared_by?)));
+        let shared = shared.filter(|(id, _)| told.shared.insert(*id));
+        shared.map(|(id, relays)| (id, relays.map(|client| self.name_of(client))))
     }
 
     /// Forgets the machines in `told` that the service has forgotten.
@@ -177,7 +179,10 @@ impl Machines {
         if let Some(machine) = self.by_id.get_mut(&relay.machine_id) {
             machine.relays.remove(&client);
             // A relay that connects again may do so before its old connection is found dead.
-            machine.is_shared &= machine.relays.len() > 1;
+            if machine.shared_by.is_some() {
+                let mut others = machine.relays.iter().copied();
+                machine.shared_by = others.next().zip(others.next()).map(|(one, other)| [one, other]);
+            }
         }
         relay.is_known.then_some(relay)
     }
@@ -244,9 +249,9 @@ impl Machines {
                     cx.info(format!("a relay of {} connected", relay.machine_in_words()));
                     machine.system_info = Some(info);
                     let other = machine.relays.iter().copied().find(|&client| client != call.client);
-                    machine.is_shared = other.is_some();
-                    if let Some(other) = other {
-                        self.warn_of_shared_id(machine_id, [other, call.client], cx);
+                    machine.shared_by = other.map(|other| [other, call.client]);
+                    if let Some(relays) = machine.shared_by {
+                        self.warn_of_shared_id(machine_id, relays, cx);
                     }
                 }
                 None => cx.warn(format!(
@@ -265,8 +270,13 @@ impl Machines {
         }
     }
 
+    /// Returns the name that a relay claims for its machine.
+    fn name_of(&self, client: ClientId) -> &[u8] {
+        self.relays.get(&client).map_or(&[], |relay| &relay.machine_name)
+    }
+
     fn warn_of_shared_id(&self, machine_id: u32, relays: [ClientId; 2], cx: &mut Context<'_>) {
-        let [one, other] = relays.map(|client| self.relays.get(&client).map(in_quotes).unwrap_or_default());
+        let [one, other] = relays.map(|client| quoted(self.name_of(client)));
         cx.warn(format!(
             "relays {one} and {other} have one machine id, {machine_id:#010x}: traces show their machines as one; if \
              they are two, start each relay with another ESATTO_MACHINE_ID_HINT"
@@ -298,12 +308,8 @@ fn clocks(request: SyncClockRequestReader<'_>) -> Vec<(u32, u64)> {
 
 impl Relay {
     pub(crate) fn machine_in_words(&self) -> String {
-        format!("machine {:#010x} {}", self.machine_id, in_quotes(self))
+        format!("machine {:#010x} {}", self.machine_id, quoted(&self.machine_name))
     }
-}
-
-fn in_quotes(relay: &Relay) -> String {
-    quoted(&relay.machine_name)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use esatto_protozero::Fields;
 use esatto_schema::{
     GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD,
-    SHARED_MACHINE_ID_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info, trace_packet::field as packet_field,
-    trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info,
+    trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -26,6 +26,8 @@ pub(crate) const READ_COMPLETED: &str = "read_tracing_buffers_completed";
 pub(crate) const SLOW_STOPPING: &str = "slow_stopping_data_sources";
 /// The event that names a machine whose relay disconnected.
 pub(crate) const RELAY_DISCONNECTED: &str = "relay_disconnected";
+/// The event that names a machine id that two relays have.
+pub(crate) const SHARED_MACHINE_ID: &str = "shared_machine_id";
 
 /// Counts of the service for one buffer, by their names in the schema. See `docs/spec/service.md`
 /// §17.
@@ -134,6 +136,8 @@ pub struct ServiceEvent {
     pub data_sources: Vec<NamedDataSource>,
     /// The id of the machine that the event is about.
     pub machine_id: Option<u32>,
+    /// The machine names of the relays that share this id.
+    pub machine_names: Vec<String>,
 }
 
 impl ServiceEvent {
@@ -240,17 +244,28 @@ impl Meta {
             packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
             packet_field::SERVICE_EVENT => {
                 for f in Fields::new(payload) {
+                    if f.id == SHARED_MACHINE_NAMES_FIELD {
+                        // It follows the event to which it belongs.
+                        let event = self.events.last_mut().filter(|event| event.name == SHARED_MACHINE_ID);
+                        if let Some(event) = event.filter(|event| event.machine_names.len() < MAX_MACHINE_NAMES) {
+                            event.machine_names.push(text(f.as_bytes()));
+                        }
+                        continue;
+                    }
                     self.progress.add_event(f.id);
                     let data_sources = read_data_sources(f.as_bytes());
                     let is_about_machine = [SHARED_MACHINE_ID_FIELD, RELAY_DISCONNECTED_FIELD].contains(&f.id);
                     let machine_id = is_about_machine.then(|| f.as_u32());
-                    self.events.push(ServiceEvent { name: event_name(f.id), ts_ns, data_sources, machine_id });
+                    let machine_names = Vec::new();
+                    let name = event_name(f.id);
+                    self.events.push(ServiceEvent { name, ts_ns, data_sources, machine_id, machine_names });
                 }
             }
             packet_field::TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
                 let name = Fields::new(payload).find(|f| f.id == trigger::field::TRIGGER_NAME);
                 let name = name.map_or_else(String::new, |f| String::from_utf8_lossy(f.as_bytes()).into_owned());
-                self.triggers.push(ServiceEvent { name, ts_ns, data_sources: Vec::new(), machine_id: None });
+                let (data_sources, machine_names) = (Vec::new(), Vec::new());
+                self.triggers.push(ServiceEvent { name, ts_ns, data_sources, machine_id: None, machine_names });
             }
             _ => {}
         }
@@ -262,7 +277,7 @@ fn event_name(id: u32) -> String {
     match id {
         REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
         RELAY_DISCONNECTED_FIELD => RELAY_DISCONNECTED.to_owned(),
-        SHARED_MACHINE_ID_FIELD => "shared_machine_id".to_owned(),
+        SHARED_MACHINE_ID_FIELD => SHARED_MACHINE_ID.to_owned(),
         SLOW_STOPPING_DATA_SOURCES_FIELD => SLOW_STOPPING.to_owned(),
         id => field_names::name(field_names::service_event(), id),
     }
@@ -270,6 +285,8 @@ fn event_name(id: u32) -> String {
 
 /// Data sources that are read from an event. The service names at most 32.
 const MAX_DATA_SOURCES: usize = 64;
+/// Names of relays that are read from an event. The service names two.
+const MAX_MACHINE_NAMES: usize = 2;
 
 /// Reads the content of an event that names data sources. Other events have none.
 fn read_data_sources(event: &[u8]) -> Vec<NamedDataSource> {

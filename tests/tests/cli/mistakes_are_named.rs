@@ -1,6 +1,6 @@
 //! A mistake is reported in one line, with its reason and its place. Nothing is recorded.
 
-use esatto_tests::{Harness, Implementation, esatto_bin};
+use esatto_tests::{Harness, Implementation, Signal, esatto_bin};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -230,4 +230,16 @@ fn sockets_that_cannot_be_made() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && !stderr.contains("panicked"), "'{socket}': {stderr}");
     }
+}
+
+#[test]
+fn a_service_that_hangs_is_told_from_a_missing_one() {
+    let harness = Harness::new();
+    let service = harness.service(Implementation::Ours);
+    service.signal(Signal::STOP);
+    let output = harness.command(esatto_bin()).arg("list").output().expect("it runs");
+    service.signal(Signal::CONT);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(!output.status.success() && said.contains("does not answer within 5 s"), "{said}");
+    assert!(!said.contains("start one with"), "{said}");
 }

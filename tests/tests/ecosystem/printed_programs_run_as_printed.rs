@@ -34,6 +34,7 @@ const PAGES: &[(&str, &[Effect])] = &[
         "docs/how-to/async-server.md",
         &[Records(&["answer", "look_up"]), Records(&["answer", "answered"]), Records(&["app:<line>"])],
     ),
+    ("docs/how-to/data-source.md", &[Output("recorded"), Output("db-1: 0.7")]),
 ];
 
 /// A program with everything that a reader needs to run it.

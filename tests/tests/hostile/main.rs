@@ -16,6 +16,7 @@ mod every_data_source_is_in_the_state;
 mod fields_of_the_service_cannot_be_forged;
 mod idle_memory_is_not_used_up_by_flushes;
 mod lists_of_programs_are_bounded;
+mod lockdown_is_told;
 mod memory_is_charged_to_its_user;
 mod memory_of_a_strange_service_cannot_vanish;
 mod memory_that_vanishes_costs_only_its_producer;

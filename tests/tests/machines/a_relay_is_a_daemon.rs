@@ -212,4 +212,20 @@ fn a_machine_id_of_two_guests_is_noticed() {
     let _second = harness.start("relay-guest2", command.env("ESATTO_MACHINE_ID_HINT", "guest1"));
     service.wait_for_log("relays \"guest1\" and \"guest2\" have one machine id");
     assert!(service.log().contains("ESATTO_MACHINE_ID_HINT"), "{}", service.log());
+
+    let busy = Workload { threads: 1, rounds: 50_000, pause_us: 200 };
+    let _applications = guests.each_ref().map(|guest| guest.application(Implementation::Ours, busy));
+    harness.wait_for_producers(2);
+    let config = harness.write("config", format!("{CONFIG}trace_all_machines: true\n"));
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-t", "500ms", "-o", "trace", "-c"]).arg(config);
+    let mut record = harness.start("record", &mut command);
+    record.wait_ok();
+    let named = "elays \"guest1\" and \"guest2\" have one machine id, ";
+    let said = record.log();
+    assert!(said.contains(named) && said.contains("another ESATTO_MACHINE_ID_HINT"), "{said}");
+    let info = Command::new(esatto_bin()).arg("info").arg(harness.path("trace")).output().expect("it runs");
+    let info = String::from_utf8(info.stdout).expect("text");
+    assert!(info.contains(&format!("Machines  r{named}")), "{info}");
+    assert!(info.lines().any(|line| line.ends_with("one id for guest1 and guest2")), "{info}");
 }

@@ -16,7 +16,7 @@ use crate::args;
 use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::service_connection::{address, connect, lost};
-use crate::service_state::{Category, Program, Programs, sorted};
+use crate::service_state::{Category, Lockdown, Program, Programs, sorted};
 
 /// Longest time until the service has sent its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,14 +53,15 @@ pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
 /// Formats tables for people.
 fn text(all: &Programs) -> String {
     let programs = &all.programs[..];
+    let mut text = all.lockdown.map_or_else(String::new, |mode| mode.in_words(all) + "\n\n");
     if programs.is_empty() {
-        return "No program is connected.\n".to_owned();
+        return text + "No program is connected.\n";
     }
     let rows = programs.iter().map(|program| {
         let Program { pid, uid, name, machine, sdk, .. } = program;
         [pid.to_string(), uid.to_string(), cell(name), cell(machine), cell(sdk)]
     });
-    let mut text = String::from("Programs\n");
+    text += "Programs\n";
     text += &table(&["pid", "uid", "name", "machine", "SDK"], rows.collect());
 
     let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -170,7 +171,11 @@ fn json(all: &Programs) -> String {
         json!({ "name": name, "pid": pid, "uid": uid, "sdk": sdk, "machine": machine, "data_sources": sources })
     });
     let programs: Vec<_> = programs.collect();
-    let encoded = format!("{:#}\n", json!({ "programs": programs, "omitted": all.omitted }));
+    let lockdown = all.lockdown.map(|mode| {
+        let Lockdown { uid, set_by_uid, refused } = mode;
+        json!({ "uid": uid, "set_by_uid": set_by_uid, "refused": refused })
+    });
+    let encoded = format!("{:#}\n", json!({ "programs": programs, "omitted": all.omitted, "lockdown": lockdown }));
     let mut safe = String::with_capacity(encoded.len());
     for c in encoded.chars() {
         // Outside of strings, JSON contains no unsafe characters but newlines.

@@ -354,6 +354,17 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     if let Some(who) = names(&recorded.silent.at_stop) {
         say!("{who} did not stop in time. It delays the end of every recording.");
     }
+    if let Some(mode) = recorded.programs.lockdown {
+        say!("{}", mode.in_words(&recorded.programs));
+    }
+    for (id, names) in recorded.relays.shared_ids() {
+        let names = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" and ");
+        say!(
+            "The relays {} have one machine id, 0x{id:08x}: the trace shows their machines as one. If they are two, start \
+             each relay with another ESATTO_MACHINE_ID_HINT.",
+            Line(names)
+        );
+    }
     for (machine, after) in recorded.relays.ends() {
         let after = after.map_or_else(String::new, |after| format!(" after {:.1} s", after.as_secs_f64()));
         say!(
@@ -381,8 +392,8 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
     if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 {
         say!(
-            "The ring was overwritten, and with it names that later events need: many events cannot be read, or none. \
-             For a readable ring, add `incremental_state_config {{ clear_period_ms: 1000 }}` to the config."
+            "The ring was overwritten, and with it names that later events may need. Only Esatto's service asks for \
+             them again. For others, add `incremental_state_config {{ clear_period_ms: 1000 }}` to the config."
         );
     }
     let by_service = || {

@@ -1,8 +1,8 @@
 //! Answers to QueryServiceState (`docs/spec/service.md §24`).
 
 use esatto_protozero::Owned;
-use esatto_schema::TracingServiceState;
 use esatto_schema::tracing_service_state::{Producer as ProducerState, TracingSession};
+use esatto_schema::{LOCKDOWN_FIELD, TracingServiceState};
 
 use super::Consumer;
 use crate::api::{CallId, ClientId, Output};
@@ -26,6 +26,8 @@ const MAX_QUERIES: usize = 16;
 /// The parts of the service that a query tells of.
 pub(crate) struct ServiceState<'a> {
     pub(crate) version: &'a str,
+    /// The user that the service runs as.
+    pub(crate) uid: i32,
     pub(crate) producers: &'a Producers,
     pub(crate) sessions: &'a Sessions,
     pub(crate) departed: &'a DepartedProducers,
@@ -75,6 +77,9 @@ impl ServiceState<'_> {
             ..TracingServiceState::default()
         };
         parts.add(&head.encode(), cx);
+        if let Some(told) = self.producers.lockdown.told(self.uid) {
+            parts.add_message(LOCKDOWN_FIELD.into(), &told, cx);
+        }
         for session in self.sessions.values().filter(|session| uid == 0 || session.consumer_uid == uid) {
             cx.charge(1);
             parts.add_message(6, &tracing_session(session).encode(), cx);

@@ -70,6 +70,7 @@ impl Service {
             ConsumerCall::QueryServiceState(request) => {
                 let state = ServiceState {
                     version: &self.config.version,
+                    uid: self.config.uid,
                     producers: &self.producers,
                     sessions: &self.sessions,
                     departed: &self.departed,

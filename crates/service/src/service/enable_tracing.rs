@@ -83,7 +83,7 @@ impl Service {
         let quota = Quota::default();
         let patterns = config_check::compile_patterns(config, &quota)?;
         let trigger_patterns = triggers::compile_patterns(config, &quota)?;
-        self.sessions.check_against_sessions(config, uid, self.producers.lockdown.is_on, cx)?;
+        self.sessions.check_against_sessions(config, uid, self.producers.lockdown.is_on(), cx)?;
         let filter = config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
         let codec = Codec::of(config)?;
         let boost = priority_boost::boost_of(config)?;

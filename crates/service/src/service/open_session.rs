@@ -117,9 +117,10 @@ impl Service {
         if let Some(file) = session.file.open_mut() {
             file.state = FileState::Idle;
         }
+        let (uid, lockdown) = (session.consumer_uid, &mut self.producers.lockdown);
         match session.config.lockdown_mode {
-            Some(LockdownModeOperation::LOCKDOWN_SET) => self.producers.lockdown.is_on = true,
-            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.producers.lockdown.is_on = false,
+            Some(LockdownModeOperation::LOCKDOWN_SET) => lockdown.set(&session.label(), uid, self.config.uid, cx),
+            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => lockdown.lift(&session.label(), uid, cx),
             _ => {}
         }
         if config_check::is_guarded(&session.config) {

@@ -96,12 +96,9 @@ impl Service {
             cx.warn(format!("a producer's name of {} bytes is cut to {}", name.len(), client_text::MAX_NAME_BYTES));
         }
         let name = client_text::cut(name);
-        if self.producers.lockdown.locks_out(&connection.peer, self.config.uid) {
-            cx.warn(format!(
-                "producer {:?} of uid {} is refused: lockdown mode",
-                String::from_utf8_lossy(name),
-                connection.peer.uid
-            ));
+        let uid = connection.peer.uid;
+        if self.producers.lockdown.locks_out(uid, self.config.uid) {
+            self.producers.lockdown.refuse(name, uid, self.config.uid, cx);
             return cx.reject(call);
         }
         let Some(mut producer) = self.producers.introduce(call.client) else {

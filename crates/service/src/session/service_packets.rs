@@ -3,7 +3,7 @@
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
     BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
-    SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
+    SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
 };
 
 use super::read::ReadContext;
@@ -123,10 +123,14 @@ impl Session {
         }
         put_events(session, &mut emitter);
         if !session.builtin(|builtin| builtin.disable_service_events) {
-            for machine in machines.shared_ids_for(&mut session.unread.told) {
+            for (machine, names) in machines.shared_ids_for(&mut session.unread.told) {
                 emitter.put(|packet| {
                     let mut event = packet.timestamp(now.boottime_ns).service_event();
-                    event.message().varint(SHARED_MACHINE_ID_FIELD, machine.into());
+                    let message = event.message();
+                    message.varint(SHARED_MACHINE_ID_FIELD, machine.into());
+                    for name in names {
+                        message.bytes(SHARED_MACHINE_NAMES_FIELD, name);
+                    }
                 });
             }
         }

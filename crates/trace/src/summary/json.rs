@@ -32,7 +32,7 @@ impl Summary {
     /// | `uuid`, `config_text` | strings |
     /// | `system` | `{sysname, release, version, machine, service_version, num_cpus, page_size, ram_bytes, timezone_off_mins}` |
     /// | `stats` | `{buffers: [{FIELD: n}], chunks_discarded, patches_discarded, invalid_packets, flushes_requested, flushes_succeeded, flushes_failed, final_flush_succeeded}` |
-    /// | `service_events` | `[{name, ts_ns, machine_id, data_sources: [{producer, name}]}]` |
+    /// | `service_events` | `[{name, ts_ns, machine_id, machine_names: [], data_sources: [{producer, name}]}]` |
     /// | `triggers` | `[{name, ts_ns}]` |
     /// | `problems` | `{RULE: n}`: rules of the format that the trace breaks |
     /// | `interning_errors` | a number |
@@ -214,6 +214,7 @@ impl Summary {
                 "name": event.name,
                 "ts_ns": event.ts_ns,
                 "machine_id": event.machine_id,
+                "machine_names": event.machine_names,
                 "data_sources": sources.collect::<Vec<_>>(),
             })
         });

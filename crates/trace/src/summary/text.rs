@@ -11,7 +11,7 @@ use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 use crate::machines::HOST;
 use crate::problems::UNMATCHED_ENDS;
-use crate::service_report::{READ_COMPLETED, RELAY_DISCONNECTED, SLOW_STOPPING, ServiceEvent};
+use crate::service_report::{READ_COMPLETED, RELAY_DISCONNECTED, SHARED_MACHINE_ID, SLOW_STOPPING, ServiceEvent};
 
 /// Advice for programs whose first events are missing.
 const HOW_TO_RECORD_THE_START: &str = "
@@ -91,6 +91,11 @@ impl Summary {
         if self.ftrace_events > 0 {
             writeln!(f, "Kernel    {} events", self.ftrace_events)?;
         }
+        for (id, names) in self.shared_machine_ids() {
+            let names = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" and ");
+            let why = "their machines are shown as one; if they are two, start each relay with another";
+            writeln!(f, "Machines  relays {} have one machine id, {id}: {why} ESATTO_MACHINE_ID_HINT", Line(names))?;
+        }
         if let Some(uuid) = &self.uuid {
             writeln!(f, "UUID      {uuid}")?;
         }
@@ -110,6 +115,12 @@ impl Summary {
         Ok(())
     }
 
+    /// Returns the ids of machines that two relays have, and the names of the relays.
+    fn shared_machine_ids(&self) -> BTreeMap<u32, &[String]> {
+        let events = self.service_events.iter().filter(|event| event.name == SHARED_MACHINE_ID);
+        events.filter_map(|event| Some((event.machine_id?, &event.machine_names[..]))).collect()
+    }
+
     fn packet_table(&self) -> Table {
         let mut table = Table::new("Packets by type", &["type", "packets#", "bytes#"]);
         let mut types: Vec<_> = self.packets_by_type.iter().collect();
@@ -127,6 +138,7 @@ impl Summary {
         if self.machines.len() < 2 {
             return table;
         }
+        let shared = self.shared_machine_ids();
         let mut packets: BTreeMap<u32, u64> = BTreeMap::new();
         for sequence in &self.sequences {
             *packets.entry(sequence.machine_id).or_default() += sequence.packets;
@@ -136,14 +148,16 @@ impl Summary {
                 let system = machine.system.as_ref();
                 let system = system.map(|system| format!("{} {}", system.sysname, system.release));
                 let ahead = machine.ahead_ns.filter(|_| machine.id != HOST);
-                let is_related = machine.ahead_ns.is_some();
-                let remark = if is_related { "" } else { "no RemoteClockSync: times of its own clock" };
+                let shared = shared.get(&machine.id).map(|names| format!("one id for {}", names.join(" and ")));
+                let clock = "no RemoteClockSync: times of its own clock".to_owned();
+                let clock = machine.ahead_ns.is_none().then_some(clock);
+                let remark = shared.into_iter().chain(clock).collect::<Vec<_>>().join("; ");
                 let cells = [
                     machine.id.to_string(),
                     system.unwrap_or_default(),
                     ahead.map_or_else(String::new, time),
                     packets.get(&machine.id).copied().unwrap_or(0).to_string(),
-                    remark.to_owned(),
+                    remark,
                 ];
                 machines.cells(machine.id, cells)
             });

@@ -21,6 +21,7 @@ use esatto_shm::{Arbiter, ChunkToPatch, CommitRequest, FlushCallback, Outgoing};
 use super::memory::{ChunkMemory, Offer, Transport};
 use crate::connection::transport::{Call, Reply, SharedMemory, name_of};
 use crate::connection::wakeups;
+use crate::diagnostics;
 use crate::os::Waker;
 use crate::os::process_info::Pid;
 
@@ -337,6 +338,11 @@ impl Endpoint {
 
     fn initialized(&mut self, reply: &Reply<'_>) {
         if !reply.success {
+            diagnostics::say_once(
+                "not recorded by the tracing service: it refused this program; perhaps it is in lockdown mode and \
+                 serves only programs of its own user (`esatto list` tells), or has too many programs"
+                    .to_owned(),
+            );
             self.failure = Some("the service refused this producer".into());
             return;
         }
