@@ -16,6 +16,7 @@ mod losses_of_other_sessions_are_not_reported;
 mod missing_starts_are_in_the_report;
 mod mistakes_are_named;
 mod nothing_acts_on_the_terminal;
+mod one_file_has_one_writer;
 mod overwritten_rings_are_no_loss;
 mod programs_that_do_not_answer_are_in_the_report;
 mod record_needs_few_words;

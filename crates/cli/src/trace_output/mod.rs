@@ -4,6 +4,7 @@ mod file_id;
 mod file_names;
 mod kind;
 mod named_pipe;
+mod sole_writer;
 mod target;
 
 use std::fs::File;
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 pub(crate) use self::file_id::{FileId, lost_file};
 use self::file_names::{default_names, next_name};
 use self::kind::Kind;
+use self::sole_writer::{SoleWriter, lock, unlock};
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
 use crate::file_kind::{beginning, may_be_trace};
@@ -54,6 +56,7 @@ pub(crate) struct Output {
     kind: Kind,
     /// Bytes that the file held before, and that stay.
     before_bytes: u64,
+    sole_writer: SoleWriter,
     /// Packets not yet written, and the end of each in `batch`.
     batch: Vec<u8>,
     ends: Vec<usize>,
@@ -69,7 +72,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or is a terminal.
+    /// The file cannot be opened, is a terminal, or another recording writes it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let (file, kind, name) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
         if file.is_terminal() {
@@ -78,6 +81,9 @@ impl Output {
             return Err(Failure::new(what, "it is a terminal, and a trace is binary").hint(hint));
         }
         let meta = file.metadata().attempt(|| format!("cannot write {}", path.display()))?;
+        if kind == Kind::Existing {
+            lock(&file, &name)?;
+        }
         let before_bytes = if kind == Kind::Given && meta.is_file() { meta.len() } else { 0 };
         let mut output = Self::of(file, kind, name);
         output.before_bytes = before_bytes;
@@ -135,6 +141,7 @@ impl Output {
             is_default_name: false,
             kind,
             before_bytes: 0,
+            sole_writer: SoleWriter::default(),
             batch: Vec::with_capacity(BATCH_BYTES),
             ends: Vec::new(),
             written_bytes: 0,
@@ -162,7 +169,10 @@ impl Output {
     pub(crate) fn lend(&mut self) -> Result<BorrowedFd<'_>, Failure> {
         self.require_reader()?;
         match nameless(&self.name).filter(|_| self.kind == Kind::Planned) {
-            Some(file) => (self.file, self.kind) = (file, Kind::Nameless),
+            Some(file) => {
+                lock(&file, &self.name)?;
+                (self.file, self.kind) = (file, Kind::Nameless);
+            }
             None => self.make_planned().attempt(|| format!("cannot write {}", self.name.display()))?,
         }
         let what = || format!("cannot write {}", self.name.display());
@@ -173,6 +183,7 @@ impl Output {
                 let hint = "remove the file, or choose another name";
                 Failure::new(what(), format!("no new file can be made beside it: {error}")).hint(hint)
             })?;
+            lock(&file, &self.name)?;
             self.file = file;
             self.kind = Kind::Beside { temporary, target };
         } else if self.kind == Kind::Existing {
@@ -199,6 +210,7 @@ impl Output {
         self.make_room().attempt(|| format!("cannot write {}", self.name.display()))?;
         self.finished = true;
         self.require_in_place()?;
+        self.require_sole_writer()?;
         match &self.wanted_name {
             None => Ok(()),
             Some(wanted) => {
@@ -211,11 +223,21 @@ impl Output {
 
     /// Fails if the name of the file no longer leads to it.
     fn require_in_place(&self) -> Result<(), Failure> {
-        let own = self.file.metadata().ok().filter(|_| matches!(self.kind, Kind::Created | Kind::Emptied));
+        let own = self.file.metadata().ok().filter(|_| self.is_own());
         let Some(own) = own.filter(|own| FileId::of(own).has_lost_name(&self.name)) else { return Ok(()) };
         let failure = lost_file(&self.name);
         let has_name = own.nlink() > 0;
         Err(if has_name { failure.hint(FileId::of(&own).place(&self.proc_path(), &self.name)) } else { failure })
+    }
+
+    /// Returns whether the file is only for this trace.
+    fn is_own(&self) -> bool {
+        matches!(self.kind, Kind::Created | Kind::Emptied)
+    }
+
+    /// Fails if another program has written the file.
+    fn require_sole_writer(&self) -> Result<(), Failure> {
+        if self.is_own() { self.sole_writer.require(&self.file, &self.name, self.written_bytes) } else { Ok(()) }
     }
 
     /// Ends the recording without a trace: there was nothing to write. An existing file keeps its
@@ -228,6 +250,9 @@ impl Output {
     pub(crate) fn show_content(&mut self) -> Result<(), Failure> {
         if self.kind == Kind::Nameless && self.file_bytes() > 0 {
             self.make_named().attempt(|| format!("cannot create {}", self.name.display()))?;
+        }
+        if self.is_own() {
+            self.sole_writer.note_beginning(&self.file);
         }
         Ok(())
     }
@@ -263,7 +288,11 @@ impl Output {
     fn make_planned(&mut self) -> io::Result<()> {
         while self.kind == Kind::Planned {
             match create_new(&self.name) {
-                Ok(file) => (self.file, self.kind) = (file, Kind::Created),
+                Ok(file) => {
+                    // No other program has opened it yet, or only for a moment.
+                    let _ = lock(&file, &self.name);
+                    (self.file, self.kind) = (file, Kind::Created);
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.choose_next_name(),
                 Err(error) => return Err(error),
             }
@@ -300,6 +329,13 @@ impl Output {
         if self.failed || self.waits_for_reader() {
             return Ok(());
         }
+        if let Err(failure) = self.require_sole_writer() {
+            // The file is the other program's now, even if it is empty.
+            (self.failed, self.finished) = (true, true);
+            self.batch.clear();
+            self.ends.clear();
+            return Err(failure);
+        }
         let mut done = 0;
         let ready = if self.batch.is_empty() { Ok(()) } else { self.make_room() };
         let result = loop {
@@ -313,6 +349,7 @@ impl Output {
                 Err(e) => break Err(e),
             }
         };
+        self.sole_writer.note_written(&self.batch[..done], self.written_bytes);
         let whole_packets = self.ends.partition_point(|end| *end <= done);
         let whole = whole_packets.checked_sub(1).map_or(0, |last| self.ends[last]);
         self.written_bytes += whole as u64;
@@ -321,7 +358,7 @@ impl Output {
         self.ends.clear();
         let Err(why) = result else { return Ok(()) };
         self.failed = true;
-        if done > whole && matches!(self.kind, Kind::Created | Kind::Emptied) {
+        if done > whole && self.is_own() {
             // Best effort: readers report a torn packet.
             let _ = self.file.set_len(self.written_bytes);
         }
@@ -383,6 +420,10 @@ impl Drop for Output {
         // An error here would not be the first one.
         let _ = self.flush();
         let _ = self.show_content();
+        if self.kind != Kind::Given {
+            // A service may close its descriptor of the file later.
+            unlock(&self.file);
+        }
         if let Kind::Beside { temporary, .. } = &self.kind {
             // Best effort: no other program uses the name of the file.
             let _ = std::fs::remove_file(temporary);
