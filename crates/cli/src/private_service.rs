@@ -11,9 +11,6 @@ use esatto_ipc::address::{Address, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 
 use crate::failure::{Attempt as _, Failure};
 
-/// Bytes for what departed programs offered: enough for hundreds of programs.
-const MAX_DEPARTED_BYTES: usize = 4 << 20;
-
 /// A service in this process. When dropped, it ends and removes its sockets.
 #[derive(Debug)]
 pub(crate) struct PrivateService {
@@ -29,9 +26,7 @@ impl PrivateService {
         let folder = Folder::create().attempt(|| "cannot make a folder for private sockets".to_owned())?;
         let producer = Address::Path(folder.path().join("producer"));
         let consumer = Address::Path(folder.path().join("consumer"));
-        let mut options = Options::new(producer.clone(), consumer.clone());
-        // A command may end before this program asks what it offers.
-        options.max_departed_bytes = MAX_DEPARTED_BYTES;
+        let options = Options::new(producer.clone(), consumer.clone());
         let daemon = Daemon::bind(options)
             .and_then(Daemon::spawn_thread)
             .attempt(|| "cannot start the tracing service".to_owned())?;

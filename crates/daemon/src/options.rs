@@ -27,8 +27,8 @@ pub struct Options {
     /// held, then that user's process for which the most is held, then its fullest connection. One
     /// user alone may have half of the bytes, except root and the user of the service.
     pub max_queued_bytes: usize,
-    /// Bytes of names and descriptors for which QueryServiceState tells also of producers that have
-    /// disconnected; 0 for none. See
+    /// Bytes of names and descriptors of producers that disconnected while sessions ran, for
+    /// QueryServiceState; 0 for none. See
     /// [`remember_departed_producers`](esatto_service::Service::remember_departed_producers).
     pub max_departed_bytes: usize,
     /// Text of `tracing_service_version` in traces and in the service state.
@@ -37,6 +37,8 @@ pub struct Options {
 
 /// Default of [`Options::max_queued_bytes`]. A well-behaved client needs a few hundred KiB.
 const MAX_QUEUED_BYTES: usize = 256 << 20;
+/// Default of [`Options::max_departed_bytes`]: enough for thousands of programs.
+const MAX_DEPARTED_BYTES: usize = 4 << 20;
 
 impl Options {
     /// Creates options with one producer socket and the access rights of the umask.
@@ -48,7 +50,7 @@ impl Options {
             relay_endpoints: RelayEndpoints::Off,
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
-            max_departed_bytes: 0,
+            max_departed_bytes: MAX_DEPARTED_BYTES,
             version: default_version(),
         }
     }
@@ -67,7 +69,7 @@ impl Options {
             relay_endpoints: RelayEndpoints::Off,
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
-            max_departed_bytes: 0,
+            max_departed_bytes: MAX_DEPARTED_BYTES,
             version: default_version(),
         })
     }

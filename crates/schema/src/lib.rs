@@ -142,6 +142,21 @@ pub mod lockdown {
     pub const REFUSED: u32 = 3;
 }
 
+/// A field of `TracingServiceState` that Perfetto does not have, repeated, a message with the
+/// fields of [`departed`]: producers that disconnected since the consumer's session began. A
+/// consumer with a session gets it at least once, others do not.
+pub const DEPARTED_FIELD: u32 = 4002;
+
+/// Fields of the message in [`DEPARTED_FIELD`]. Data sources follow their producer.
+pub mod departed {
+    /// A `Producer`, as in field 1 of the state.
+    pub const PRODUCER: u32 = 1;
+    /// A `DataSource`, as in field 2 of the state.
+    pub const DATA_SOURCE: u32 = 2;
+    /// A varint: producers that disconnected and that the service has forgotten.
+    pub const FORGOTTEN: u32 = 3;
+}
+
 /// A field of `ObservableEvents` that Perfetto does not have, a varint: events that were lost
 /// because the observer did not take them in time.
 pub const EVENTS_LOST_FIELD: u32 = 4001;

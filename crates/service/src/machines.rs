@@ -74,6 +74,15 @@ pub(crate) struct Told {
     system_infos: Set<u32>,
     clocks: Set<u32>,
     shared: Set<u32>,
+    /// Machines without a relay at the start of the session, and their last use then. They matter
+    /// only if they come back.
+    absent: Map<u32, u64>,
+}
+
+impl Told {
+    fn is_absent(&self, id: u32, machine: &Machine) -> bool {
+        machine.relays.is_empty() && self.absent.get(&id) == Some(&machine.last_use)
+    }
 }
 
 /// A connection to the relay port.
@@ -134,12 +143,18 @@ impl Machine {
 }
 
 impl Machines {
+    /// Returns what a new session's trace need not tell: machines that have left.
+    pub(crate) fn told_to_new_session(&self) -> Told {
+        let absent = self.by_id.iter().filter(|(_, machine)| machine.relays.is_empty());
+        Told { absent: absent.map(|(&id, machine)| (id, machine.last_use)).collect(), ..Told::default() }
+    }
+
     /// Returns the machines whose SystemInfo the trace has not told yet, and marks them as told.
     pub(crate) fn system_infos_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, &'m [u8])> {
         self.forget_the_forgotten(told);
         let machines = self.by_id.iter();
         machines.filter_map(|(&id, machine)| {
-            let info = machine.system_info.as_deref()?;
+            let info = machine.system_info.as_deref().filter(|_| !told.is_absent(id, machine))?;
             told.system_infos.insert(id).then_some((id, info))
         })
     }
@@ -149,7 +164,9 @@ impl Machines {
     pub(crate) fn clocks_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, &'m Machine)> {
         self.forget_the_forgotten(told);
         let machines = self.by_id.iter().filter(|(_, machine)| !machine.rounds.is_empty());
-        machines.filter_map(|(&id, machine)| told.clocks.insert(id).then_some((id, machine)))
+        machines.filter_map(|(&id, machine)| {
+            (!told.is_absent(id, machine) && told.clocks.insert(id)).then_some((id, machine))
+        })
     }
 
     /// Returns the machines with two relays that the trace has not told yet, and the names of the

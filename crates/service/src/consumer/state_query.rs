@@ -9,8 +9,9 @@ use crate::api::{CallId, ClientId, Output};
 use crate::context::Context;
 use crate::encode::{put, put_message};
 use crate::frame_limits::FULL_BODY_BYTES;
-use crate::ids::ProducerId;
+use crate::ids::{ProducerId, SessionId};
 use crate::producer::data_sources::{Registration, RegistrationId};
+use crate::producer::departed::DepartedProducers;
 use crate::producer::{Producer, Producers};
 use crate::session::Session;
 use crate::session::state::State;
@@ -31,37 +32,6 @@ pub(crate) struct ServiceState<'a> {
     pub(crate) producers: &'a Producers,
     pub(crate) sessions: &'a Sessions,
     pub(crate) departed: &'a DepartedProducers,
-}
-
-/// Producers that have disconnected, and that queries still tell of.
-#[derive(Debug, Default)]
-pub(crate) struct DepartedProducers {
-    /// Encoded fields of `TracingServiceState`, one per producer or data source.
-    fields: Vec<Vec<u8>>,
-    bytes: usize,
-    pub(crate) max_bytes: usize,
-}
-
-impl DepartedProducers {
-    /// Notes a producer that disconnects, with its data sources, if there is room for all of them.
-    pub(crate) fn note(&mut self, id: ProducerId, producers: &Producers, cx: &mut Context<'_>) {
-        if self.max_bytes == 0 {
-            return;
-        }
-        let Some(producer) = producers.get(id) else { return };
-        let mut fields = vec![field(1, &told_producer(producer).encode())];
-        for (_, registration) in producers.data_sources.iter_from(RegistrationId(0)) {
-            cx.charge(1);
-            if registration.producer == id {
-                fields.push(field(2, &told_data_source(registration)));
-            }
-        }
-        let bytes: usize = fields.iter().map(Vec::len).sum();
-        if self.bytes.saturating_add(bytes) <= self.max_bytes {
-            self.bytes += bytes;
-            self.fields.append(&mut fields);
-        }
-    }
 }
 
 impl ServiceState<'_> {
@@ -109,7 +79,7 @@ impl Consumer {
     /// Sends the next parts of the answers that are not complete.
     pub(crate) fn continue_queries(&mut self, client: ClientId, state: &ServiceState<'_>, cx: &mut Context<'_>) {
         while let Some(query) = self.queries.front_mut() {
-            if !query.send(self.uid, state, cx) {
+            if !query.send(self.uid, self.session, state, cx) {
                 return cx.push(Output::AwaitReady(client));
             }
             self.queries.pop_front();
@@ -129,7 +99,7 @@ pub(crate) struct Query {
 
 impl Query {
     /// Sends a batch of the answer. Returns true if that was all.
-    fn send(&mut self, uid: i32, state: &ServiceState<'_>, cx: &mut Context<'_>) -> bool {
+    fn send(&mut self, uid: i32, session: Option<SessionId>, state: &ServiceState<'_>, cx: &mut Context<'_>) -> bool {
         let query = self;
         let mut parts = Parts { call: query.call, current: core::mem::take(&mut query.part), sent_bytes: 0 };
         if query.at == At::Head {
@@ -149,20 +119,35 @@ impl Query {
             }
             query.at = At::Registration(RegistrationId(0));
         }
-        let At::Registration(from) = query.at else { return true };
-        for (id, registration) in state.producers.data_sources.iter_from(from).filter(|_| !query.sessions_only) {
+        if let At::Registration(from) = query.at {
+            for (id, registration) in state.producers.data_sources.iter_from(from).filter(|_| !query.sessions_only) {
+                if parts.sent_bytes > QUERY_BATCH_BYTES {
+                    query.at = At::Registration(id);
+                    query.part = parts.current;
+                    return false;
+                }
+                cx.charge(1);
+                parts.add_message(2, &told_data_source(registration), cx);
+            }
+            let since = session.and_then(|id| state.sessions.get(id)?.departed_since).filter(|_| !query.sessions_only);
+            let Some(since) = since else {
+                cx.reply(query.call, parts.body());
+                return true;
+            };
+            parts.add(&state.departed.told_forgotten(since, cx), cx);
+            query.at = At::Departed(since);
+        }
+        let At::Departed(from) = query.at else { return true };
+        for (number, fields) in state.departed.iter_from(from) {
             if parts.sent_bytes > QUERY_BATCH_BYTES {
-                query.at = At::Registration(id);
+                query.at = At::Departed(number);
                 query.part = parts.current;
                 return false;
             }
-            cx.charge(1);
-            parts.add_message(2, &told_data_source(registration), cx);
-        }
-        // These are few: `max_bytes` limits them.
-        for field in state.departed.fields.iter().filter(|_| !query.sessions_only) {
-            cx.charge(1);
-            parts.add(field, cx);
+            for field in fields {
+                cx.charge(1);
+                parts.add(field, cx);
+            }
         }
         cx.reply(query.call, parts.body());
         true
@@ -177,6 +162,8 @@ enum At {
     Producer(u16),
     /// Data sources from this one on.
     Registration(RegistrationId),
+    /// Departed producers from this one on.
+    Departed(u64),
 }
 
 /// A state that several replies of limited size carry.
@@ -212,21 +199,21 @@ impl Parts {
 }
 
 /// Encodes a message field.
-fn field(id: u64, message: &[u8]) -> Vec<u8> {
+pub(crate) fn field(id: u64, message: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(message.len() + 8);
     put_message(&mut bytes, id, message);
     bytes
 }
 
 /// Encodes a DataSource { ds_descriptor = 1, producer_id = 2 }.
-fn told_data_source(registration: &Registration) -> Vec<u8> {
+pub(crate) fn told_data_source(registration: &Registration) -> Vec<u8> {
     let mut entry = Vec::with_capacity(registration.descriptor.len() + 16);
     put_message(&mut entry, 1, &registration.descriptor);
     put(&mut entry, 2, registration.producer.0.into());
     entry
 }
 
-fn told_producer(producer: &Producer) -> ProducerState {
+pub(crate) fn told_producer(producer: &Producer) -> ProducerState {
     ProducerState {
         id: Some(producer.id.0.into()),
         name: Some(producer.name.to_vec().into()),

@@ -84,6 +84,12 @@ impl DataSources {
         self.by_number.range(id..).map(|(&id, registration)| (id, registration))
     }
 
+    /// Iterates over the registrations of a producer.
+    pub(crate) fn of_producer(&self, producer: ProducerId) -> impl Iterator<Item = &Registration> {
+        let numbers = self.by_producer.range((producer, FIRST)..=(producer, LAST));
+        numbers.filter_map(|(_, number)| self.by_number.get(number))
+    }
+
     /// Returns the first registration of a name, from this producer and this number on.
     pub(crate) fn next_named(
         &self,

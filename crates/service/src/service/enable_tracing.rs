@@ -134,6 +134,8 @@ impl Service {
         session.flushes = flushes;
         session.triggers = triggers::Triggers::new(trigger_patterns);
         session.boost = boost;
+        session.unread.told = self.machines.told_to_new_session();
+        session.departed_since = self.departed.next();
         if let Some(consumer) = session.consumer().and_then(|client| self.consumers.get_mut(client)) {
             consumer.session = Some(id);
         }

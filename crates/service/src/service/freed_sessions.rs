@@ -91,6 +91,7 @@ impl Service {
         self.sessions.insert(session);
         let is_complete = result.is_err() || self.complete_file(id, cx);
         let Some(session) = self.sessions.remove(id) else { return };
+        self.forget_departed_producers(cx);
         if !is_complete {
             self.arm_drain_stall(id, cx);
             self.sessions.freed.insert(id, FreedSession { session, notice });

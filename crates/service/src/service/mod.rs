@@ -27,12 +27,13 @@ pub use metrics::Metrics;
 use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ProducerCall, ServiceConfig, TimerId};
 use crate::buffer::table::Buffers;
 use crate::consumer::Consumers;
-use crate::consumer::state_query::{DepartedProducers, ServiceState};
+use crate::consumer::state_query::ServiceState;
 use crate::context::Context;
 use crate::machines::Machines;
 use crate::observer::{Observer, Step};
 use crate::priority_boost::Priorities;
 use crate::producer::Producers;
+use crate::producer::departed::DepartedProducers;
 use crate::random::Random;
 use crate::session::activity::Activity;
 use crate::session::table::Sessions;
@@ -53,7 +54,7 @@ pub struct Service {
     activity: Activity,
     /// The owner is about to end: longest time that a session waits for its stop.
     stops_within_ms: Option<u32>,
-    departed: DepartedProducers,
+    pub(crate) departed: DepartedProducers,
     /// See [`Service::keep_unwritten`].
     keeps_unwritten: bool,
     /// See [`Service::work`].
@@ -93,10 +94,11 @@ impl Service {
         self.buffers.max_bytes = bytes;
     }
 
-    /// Lets QueryServiceState tell also of producers that have disconnected, with their data
-    /// sources, up to this many bytes. Later ones are left out. Without this call it tells of none.
+    /// Lets QueryServiceState tell a consumer also of producers that disconnected since its session
+    /// began, with their data sources, up to this many bytes for all sessions. Older producers make
+    /// room for newer ones, and are counted. Without this call it tells of none.
     ///
-    /// A service that records one command can so tell what a short-lived program offered.
+    /// So a consumer knows what a short-lived program offered.
     pub fn remember_departed_producers(&mut self, max_bytes: usize) {
         self.departed.max_bytes = max_bytes;
     }

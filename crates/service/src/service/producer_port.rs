@@ -167,7 +167,9 @@ impl Service {
 
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.producers.disconnect(client) else { return };
-        self.departed.note(id, &self.producers, cx);
+        if self.sessions.len() > 0 {
+            self.departed.note(id, &self.producers, cx);
+        }
         self.scrape_producer(id, cx);
         // Upstream lets flushes wait for disconnected producers until they time out, but nothing
         // more can come.
@@ -193,6 +195,12 @@ impl Service {
             session.members.by_producer.remove(&id);
             cx.charge(session.reading.sequence_ids.prune(|id| self.producers.contains(id)));
         }
+    }
+
+    /// Forgets departed producers that no session can ask for.
+    pub(crate) fn forget_departed_producers(&mut self, cx: &mut Context<'_>) {
+        let oldest = self.sessions.values().find_map(|session| session.departed_since);
+        self.departed.forget_before(oldest.unwrap_or(u64::MAX), cx);
     }
 
     fn commit_data(

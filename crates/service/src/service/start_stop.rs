@@ -247,6 +247,7 @@ impl Service {
             self.sessions.enter(session_id, Phase::Disabled, cx);
         }
         let Some(mut session) = self.sessions.remove(session_id) else { return };
+        self.forget_departed_producers(cx);
         self.forget_members_of(&session, cx);
         for (id, flush) in core::mem::take(&mut session.flushes.pending) {
             self.producers.forget_flush(&flush.waiting_for, id);

@@ -88,6 +88,8 @@ pub(crate) struct Session {
     pub(crate) triggers: Triggers,
     /// Priority that the process of the service has while the session exists.
     pub(crate) boost: Option<PriorityBoost>,
+    /// Number of the first producer that disconnected after the session began.
+    pub(crate) departed_since: Option<u64>,
     /// Events that the next read tells.
     pub(crate) unread: UnreadEvents,
 }
@@ -147,6 +149,7 @@ impl Session {
             end_error: None,
             triggers: Triggers::default(),
             boost: None,
+            departed_since: None,
             unread: UnreadEvents::default(),
         }
     }

@@ -3,7 +3,7 @@
 use esatto_ports::Rpc as _;
 use esatto_ports::consumer_port::method;
 use esatto_ports::producer_port;
-use esatto_protozero::Owned;
+use esatto_protozero::{Fields, Owned};
 use esatto_schema::trace_config::{BuiltinDataSource, TriggerConfig, trigger_config};
 use esatto_schema::{
     ActivateTriggersRequest, AttachRequest, AttachResponse, DataSourceDescriptor, DetachRequest, EnableTracingRequest,
@@ -308,18 +308,49 @@ fn a_call_that_waits_for_a_detached_session_is_not_answered_for_another_session(
 }
 
 #[test]
-fn departed_producers_are_told_of_if_the_service_remembers_them() {
-    for (max_bytes, expected) in [(0, vec![]), (8, vec![]), (1 << 20, vec!["ds"])] {
+fn a_consumer_with_a_session_is_told_of_departed_producers() {
+    use esatto_schema::{DEPARTED_FIELD, departed};
+    // The names of the data sources, and the number of forgotten producers.
+    let told = |world: &mut World, consumer| {
+        let call = world.consumer_call(consumer, method::QueryServiceState::METHOD, &[]);
+        let body = world.replies[&call][0].body.clone();
+        let response = QueryServiceStateResponse::decode(body.as_bytes()).unwrap();
+        assert!(response.service_state.unwrap().producers.is_empty());
+        let state = Fields::new(body.as_bytes()).next().unwrap().as_bytes().to_vec();
+        let (mut sources, mut forgotten) = (0, None);
+        for entry in Fields::new(&state).filter(|field| field.id == DEPARTED_FIELD) {
+            for field in Fields::new(entry.as_bytes()) {
+                match field.id {
+                    departed::DATA_SOURCE => sources += 1,
+                    departed::FORGOTTEN => forgotten = Some(field.as_u64()),
+                    _ => {}
+                }
+            }
+        }
+        (sources, forgotten)
+    };
+    for max_bytes in [0, 8, 1200, 1 << 20] {
         let mut world = World::new();
         world.service.remember_departed_producers(max_bytes);
-        let producer = starting(&mut world);
-        world.feed(Input::ProducerDisconnected(producer.client));
+        let early = starting(&mut world);
+        world.feed(Input::ProducerDisconnected(early.client));
         let consumer = world.consumer();
-        let call = world.consumer_call(consumer, method::QueryServiceState::METHOD, &[]);
-        let response = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
-        let state = response.service_state.unwrap();
-        let names = state.data_sources.iter().map(|source| source.ds_descriptor.as_ref().unwrap().name.clone());
-        assert_eq!(names.map(|name| name.unwrap()).collect::<Vec<_>>(), expected, "{max_bytes}");
-        assert_eq!(state.producers.len(), expected.len());
+        world.enable(consumer, &config(&[]));
+        for _ in 0..8 {
+            let producer = starting(&mut world);
+            world.feed(Input::ProducerDisconnected(producer.client));
+        }
+        let (sources, forgotten) = told(&mut world, consumer);
+        match max_bytes {
+            0 => assert_eq!((sources, forgotten), (0, None)),
+            8 => assert_eq!((sources, forgotten), (0, Some(8))),
+            1200 => assert!((1..8).contains(&sources) && forgotten == Some(8 - sources), "{sources} {forgotten:?}"),
+            _ => assert_eq!((sources, forgotten), (8, Some(0))),
+        }
+        let other = world.consumer();
+        assert_eq!(told(&mut world, other), (0, None));
+        let late = world.consumer();
+        world.enable(late, &config(&[]));
+        assert_eq!(told(&mut world, late), (0, forgotten.map(|_| 0)));
     }
 }
