@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esatto_ipc::connection::Io;
 use esatto_ipc::{
-    Connection, Error as IpcError, Family, ForeignFd, Frame, Host, HostEvent, Invoke, Limits, Peer, Stream,
+    Connection, Error as IpcError, Family, ForeignFd, Frame, FrameBody, Host, HostEvent, Invoke, Limits, Peer, Stream,
 };
 use esatto_ports::relay_port;
 use esatto_service::{
@@ -18,7 +18,7 @@ use rustix::event::epoll::EventFlags;
 use crate::clocks;
 use crate::closers::Closers;
 use crate::shared_memory;
-use crate::shared_secret::{Gate, Progress, Refusal, SharedSecret};
+use crate::shared_secret::{Gate, Progress, Refusal, SECRET_SERVICE, SharedSecret};
 use crate::socket_role::{Ports, Role};
 use crate::stats::Counters;
 use crate::system_facts;
@@ -63,6 +63,8 @@ pub(crate) struct Client {
     /// Events that the loop waits for on the socket.
     pub(crate) interest: EventFlags,
     pub(crate) owner: Owner,
+    /// Address of a peer on another machine.
+    from: Option<String>,
     /// Bytes held and memory shared, as counted in the shares of its owner.
     pub(crate) held_counted: usize,
     pub(crate) memory_counted: usize,
@@ -105,6 +107,7 @@ impl Client {
             None => (None, ports),
         };
         let host = Host::new(ports, peer);
+        let from = stream.peer_address();
         let limits = match role {
             Role::Producer => PRODUCER_LIMITS,
             Role::Consumer => CONSUMER_LIMITS,
@@ -123,6 +126,7 @@ impl Client {
             awaits_ready: false,
             interest: EventFlags::empty(),
             owner,
+            from,
             held_counted: 0,
             memory_counted: 0,
             is_dirty: false,
@@ -177,6 +181,7 @@ impl Client {
             introduced: &mut self.introduced,
             pending: &mut self.pending,
             last_call: &mut self.last_call,
+            from: self.from.as_deref(),
         };
         call.handle(&frame, io, context);
         let consumed = self.connection.decoder().consumed();
@@ -336,6 +341,8 @@ struct Call<'c> {
     introduced: &'c mut Introduced,
     pending: &'c mut HashMap<u64, u64>,
     last_call: &'c mut u64,
+    /// Address of a peer on another machine.
+    from: Option<&'c str>,
 }
 
 impl Call<'_> {
@@ -348,7 +355,21 @@ impl Call<'_> {
         let event = self.host.handle(frame, io.out.buffer());
         if self.host.refused() > refused {
             context.counters.bad_calls.add_one();
-            log::warn!("{}: an invalid {} is refused", self.name(), frame.kind());
+            let from = self.from.map(|address| format!(" from {address}")).unwrap_or_default();
+            match frame.body {
+                FrameBody::BindService { service_name } if service_name == SECRET_SERVICE.as_bytes() => {
+                    let name = self.name();
+                    log::warn!(
+                        "{name}{from} wants to prove a shared secret, but this service has none: start it with \
+                         --secret-file, or the relay without"
+                    );
+                }
+                FrameBody::BindService { service_name } => {
+                    let port = String::from_utf8_lossy(&service_name[..service_name.len().min(LOGGED_NAME_BYTES)]);
+                    log::warn!("{}{from}: an invalid bind_service is refused: there is no port {port:?}", self.name());
+                }
+                _ => log::warn!("{}: an invalid {} is refused", self.name(), frame.kind()),
+            }
         }
         let Some(HostEvent::Invoke(invoke)) = event else { return };
         log::trace!("{}: {} ({} bytes)", self.name(), invoke.method.name, invoke.args.len());
