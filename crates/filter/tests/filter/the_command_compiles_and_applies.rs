@@ -47,6 +47,22 @@ fn a_filter_can_be_written_as_part_of_a_config() {
 }
 
 #[test]
+fn a_result_needs_a_file_and_text_is_no_message() {
+    let folder = Folder::new("nothing");
+    let (filter, input) = (folder.path("shop.filter"), folder.path("my.cfg"));
+    run_ok(&["compile", "-I", PROTOS, "shop.proto", "--target", "v1", "-o", &filter]);
+    std::fs::write(&input, "buffers { size_kb: 64 }\n").unwrap();
+    let output = run(&["apply", "-f", &filter, &input]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("<OUTPUT>"), "{said}");
+    for files in [[&filter, &input], [&input, &input]] {
+        let output = run(&["apply", "--usage", "-f", files[0], files[1]]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("my.cfg: ") && said.contains("the file is text"), "{said}");
+    }
+}
+
+#[test]
 fn version_1_says_what_becomes_of_strings() {
     let output = run(&["compile", "-I", PROTOS, "shop.proto", "--target", "v1"]);
     assert!(output.status.success() && output.stdout == golden("shop.v1"));

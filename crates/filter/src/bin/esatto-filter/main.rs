@@ -115,7 +115,8 @@ struct Apply {
     usage: bool,
     /// The trace or message
     input: PathBuf,
-    /// The file for the result [default: the result is not written]
+    /// The file for the result; only with --usage it may be left out
+    #[arg(required_unless_present = "usage")]
     output: Option<PathBuf>,
 }
 
@@ -187,7 +188,7 @@ fn apply(args: &Apply) -> Result<(), String> {
     let input = read(&args.input)?;
     let mut output = Output::create(args.output.as_deref())?;
     filter_file(&mut filter, kind, &input, &mut output)
-        .map_err(|error| format!("{}: {error}", args.input.display()))?;
+        .map_err(|error| format!("{}: {error}{}", args.input.display(), text_hint(&input)))?;
     output.finish()?;
     if filter.strings_given_up() > 0 {
         eprintln!("esatto-filter: {} strings were overwritten whole, rules took too long", filter.strings_given_up());
@@ -234,8 +235,18 @@ fn read_schema(schema: &Schema) -> Result<AllowList, String> {
 
 fn load(args: &Loaded) -> Result<Program, String> {
     let overlay = args.overlay.as_deref().map_or_else(|| Ok(Vec::new()), read)?;
-    Program::load_with_overlay(&read(&args.filter)?, &overlay)
-        .map_err(|error| format!("{}: {error}", args.filter.display()))
+    let filter = read(&args.filter)?;
+    Program::load_with_overlay(&filter, &overlay)
+        .map_err(|error| format!("{}: {error}{}", args.filter.display(), text_hint(&filter)))
+}
+
+/// Returns an explanation of an error, if a file is text: for example a config.
+fn text_hint(bytes: &[u8]) -> &'static str {
+    let is_text = |text: &str| !text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r'));
+    match core::str::from_utf8(bytes).is_ok_and(is_text) && !bytes.is_empty() {
+        true => "; the file is text, such as a config or a .proto file, and not encoded",
+        false => "",
+    }
 }
 
 /// As text format requires: octal, so that a following digit is not taken for a part of it.
