@@ -2,9 +2,11 @@
 
 use core::time::Duration;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::trace_config::is_config;
 
 /// Record, inspect and serve Perfetto traces
 #[derive(Debug, Parser)]
@@ -113,27 +115,50 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns the last arguments of the command if they could be options of `record`. If a `--`
-    /// precedes the command, they are not.
+    /// Returns the last arguments of the command if they were probably meant for `record`. If a
+    /// `--` precedes the command, they were not.
     pub(crate) fn misplaced_options(&self) -> Option<String> {
+        let (options, record) = misplaced_options(&self.command).filter(|_| !self.has_separator())?;
+        record.is_meant().then_some(options)
+    }
+
+    /// Like [`misplaced_options`](Self::misplaced_options), but only if they name a trace that is
+    /// not there.
+    pub(crate) fn misplaced_output(&self) -> Option<String> {
+        let (options, record) = misplaced_options(&self.command).filter(|_| !self.has_separator())?;
+        record.out.is_some_and(|out| is_trace_name(&out) && !out.exists()).then_some(options)
+    }
+
+    fn has_separator(&self) -> bool {
         let mut args = std::env::args_os().rev().skip(self.command.len());
-        if args.next().is_some_and(|before| before == "--") {
-            return None;
-        }
-        misplaced_options(&self.command)
+        args.next().is_some_and(|before| before == "--")
+    }
+
+    /// Returns whether the values fit `record`. Other programs have options of the same names.
+    fn is_meant(&self) -> bool {
+        self.time.is_some()
+            || self.force
+            || self.all_categories
+            || self.out.as_deref().is_some_and(is_trace_name)
+            || self.config.as_deref().is_some_and(is_config)
     }
 }
 
-fn misplaced_options(command: &[OsString]) -> Option<String> {
+fn is_trace_name(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| ["pftrace", "perfetto-trace", "pb", "trace"].iter().any(|usual| extension == *usual))
+}
+
+fn misplaced_options(command: &[OsString]) -> Option<(String, Record)> {
     let is_option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-") && arg != "-" && arg != "--";
     let first = command.len().saturating_sub(MISPLACED_ARGS).max(1);
     let starts = (first..command.len()).filter(|&start| is_option(&command[start]));
-    let options = starts.map(|start| &command[start..]).find(|&options| {
+    starts.map(|start| &command[start..]).find_map(|options| {
         let words = ["esatto", "record"].map(OsString::from).into_iter().chain(options.iter().cloned());
-        let parsed = Cli::try_parse_from(words);
-        parsed.is_ok_and(|cli| matches!(cli.command, Command::Record(record) if record.command.is_empty()))
-    })?;
-    Some(options.iter().map(|option| option.to_string_lossy()).collect::<Vec<_>>().join(" "))
+        let Ok(Cli { command: Command::Record(record) }) = Cli::try_parse_from(words) else { return None };
+        let text = options.iter().map(|option| option.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        record.command.is_empty().then_some((text, record))
+    })
 }
 
 #[derive(Debug, Args)]
@@ -234,8 +259,13 @@ mod tests {
 
     #[test]
     fn options_at_the_end_of_a_command_may_be_misplaced() {
-        let misplaced = |command: &[&str]| misplaced_options(&command.iter().map(OsString::from).collect::<Vec<_>>());
-        assert_eq!(misplaced(&["./app", "x", "-o", "trace"]).as_deref(), Some("-o trace"));
+        let misplaced = |command: &[&str]| {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            misplaced_options(&command).filter(|(_, record)| record.is_meant()).map(|(options, _)| options)
+        };
+        assert_eq!(misplaced(&["./app", "x", "-o", "x.pftrace"]).as_deref(), Some("-o x.pftrace"));
+        assert_eq!(misplaced(&["sh", "-c", "exit 7"]), None);
+        assert_eq!(misplaced(&["cc", "x.c", "-o", "x"]), None);
         assert_eq!(misplaced(&["./app", "--time=5s", "-c", "my.cfg"]).as_deref(), Some("--time=5s -c my.cfg"));
         assert_eq!(misplaced(&["./app", "-v", "-t", "5s"]).as_deref(), Some("-t 5s"));
         for command in [&["-o"][..], &["./app"], &["./app", "-o"], &["cc", "-o", "x", "x.c"], &["./app", "-t", "soon"]]

@@ -11,6 +11,30 @@ use crate::service_state::{Category, Program, Programs, sorted};
 use crate::suggestion::closest;
 
 const TRACK_EVENT: &str = "track_event";
+/// Names of data sources that many programs offer, or Perfetto's own. A name that is like one of
+/// them is probably mistyped.
+const WELL_KNOWN: [&str; 17] = [
+    TRACK_EVENT,
+    "android.heapprofd",
+    "android.java_hprof",
+    "android.log",
+    "android.packages_list",
+    "android.power",
+    "android.surfaceflinger.frametimeline",
+    "gpu.counters",
+    "linux.ftrace",
+    "linux.inode_file_map",
+    "linux.perf",
+    "linux.process_stats",
+    "linux.sys_stats",
+    "linux.sysfs_power",
+    "linux.system_info",
+    "org.chromium.trace_event",
+    "org.chromium.trace_metadata",
+];
+/// Advice for programs that end before the service reaches them.
+const WAIT_ADVICE: &str = "a program that ends within milliseconds can wait for the recording: set \
+                           ESATTO_WAIT_MS=5000 for it, or call `Tracing::wait_until_enabled`";
 /// Beginnings of the names of data sources that Perfetto's `traced_probes` offers on Linux.
 const PROBES: [&str; 2] = ["linux.", "perf."];
 /// Names that a warning lists.
@@ -45,29 +69,103 @@ impl EmptyRecording<'_> {
                     "no program connected; {command} must use Esatto's or Perfetto's SDK, and connect to the system's \
                      service: `Tracing::builder().system()`"
                 ),
-                None => format!(
-                    "no program is connected to the service, so none offers {}; `esatto list` shows the programs, and \
-                     `esatto record -- COMMAND` starts one with a service of its own",
-                    Names(self.missing_sources().iter().map(String::as_str).collect())
-                ),
-            };
+                None => {
+                    let unseen = match self.programs.tells_departed {
+                        true => "",
+                        false => "; this service does not tell of programs that end soon after they connect",
+                    };
+                    format!(
+                        "no program is connected to the service, so none offers {}{unseen}; `esatto list` shows the \
+                         programs, and `esatto record -- COMMAND` starts one with a service of its own",
+                        Names(self.missing_sources().iter().map(String::as_str).collect())
+                    )
+                }
+            } + &self.mistyped().map(|told| format!("; {told}")).unwrap_or_default();
         }
         if self.programs.source_names().is_empty() {
             let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
-            return format!(
-                "{names} connected, but offered no data source; a program that ends within milliseconds can wait for \
-                 the recording: `Tracing::wait_until_enabled`"
-            );
+            let told = self.mistyped().map(|told| format!("{told}; ")).unwrap_or_default();
+            return format!("{told}{names} connected, but offered no data source; {WAIT_ADVICE}");
         }
         let reasons = self.unmatched_sources();
         if reasons.is_empty() {
-            let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
+            let names = Names(sorted(self.wanted().map(|program| program.name.as_str())));
             if self.config.trace_filter.is_some() && self.buffer_bytes > 0 {
                 return format!("the trace_filter of the config left no event of the connected programs: {names}");
+            }
+            if let Some(mode) = self.programs.lockdown.filter(|_| self.wanted().next().is_none()) {
+                let left_out = Names(sorted(programs.iter().map(|program| program.name.as_str())));
+                return format!(
+                    "lockdown mode leaves out the programs that the config wants; uid {} has none. Left out are: \
+                     {left_out}",
+                    mode.uid
+                );
+            }
+            if self.wanted().all(|program| program.has_ended) {
+                return format!(
+                    "the programs have ended, and the recording reached them too late or they had no event: {names}; \
+                     {WAIT_ADVICE}"
+                );
             }
             return format!("the config fits, but the connected programs had no event to record: {names}");
         }
         reasons.join("; ")
+    }
+
+    /// Returns the programs that the service records with this config.
+    fn wanted(&self) -> impl Iterator<Item = &Program> {
+        let filters = self.config.data_sources.iter().map(|source| ProducerFilter::of(source, self.config));
+        let filters: Vec<ProducerFilter> = filters.collect();
+        let user = self.programs.lockdown.map(|mode| mode.uid);
+        self.programs.programs.iter().filter(move |program| {
+            let offers = |filter: &&ProducerFilter| program.source(&filter.source).is_some();
+            user.is_none_or(|uid| uid == program.uid)
+                && filters.iter().filter(offers).any(|filter| filter.accepts(program))
+        })
+    }
+
+    /// Returns a line about programs of other machines that the default config leaves out.
+    pub(crate) fn machines_left_out(&self) -> Option<String> {
+        let of_others = self.programs.programs.iter().filter(|program| !program.machine.is_empty());
+        let offering = of_others.filter(|program| program.source(TRACK_EVENT).is_some());
+        let machines = sorted(offering.map(machine_of));
+        let is_told = self.is_default && !machines.is_empty();
+        is_told.then(|| {
+            format!(
+                "Programs of other machines were connected and are left out: {}. To record them, use a config with \
+                 `trace_all_machines: true`.",
+                Names(machines)
+            )
+        })
+    }
+
+    /// Returns which data sources of the config no program offers, and are like a well-known one.
+    fn mistyped(&self) -> Option<String> {
+        let is_offered = |name: &str| self.programs.programs.iter().any(|program| program.source(name).is_some());
+        let names = self.config.data_sources.iter().map(name_of).filter(|name| !is_offered(name));
+        let told = names.filter_map(|name| {
+            let close = closest(&name, WELL_KNOWN).filter(|close| *close != name)?;
+            Some(format!("no program offers the data source {name:?}; did you mean {close:?}?"))
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// Returns a line for each data source of the config that no program offers, although the
+    /// recording has events.
+    pub(crate) fn unseen_sources(&self, has_track_events: bool) -> Vec<String> {
+        let knows_all = self.programs.tells_departed;
+        let told = self.missing_sources().into_iter().filter_map(|name| {
+            let known = self.programs.source_names().into_iter().chain(WELL_KNOWN);
+            let close = closest(&name, known).filter(|close| *close != name);
+            // Programs may have ended unseen. Those of the system stay.
+            let is_certain = knows_all || close.is_some() || PROBES.iter().any(|probe| name.starts_with(probe));
+            let has_events = name == TRACK_EVENT && has_track_events;
+            let hint = close.map_or_else(|| ".".to_owned(), |close| format!("; did you mean {close:?}?"));
+            (is_certain && !has_events)
+                .then(|| format!("No program was seen that offers the data source {name:?}{hint}"))
+        });
+        told.collect()
     }
 
     /// Returns why data sources of the config match nothing that the connected programs offer.
@@ -95,7 +193,7 @@ impl EmptyRecording<'_> {
     pub(crate) fn early_warning(&self) -> Option<String> {
         let is_complete = self.programs.is_known && self.programs.omitted == 0;
         if !is_complete || self.programs.source_names().is_empty() {
-            return None;
+            return self.mistyped().map(|told| format!("So far, {told}"));
         }
         let mut reasons = self.unmatched_sources();
         if reasons.is_empty() {
@@ -138,7 +236,8 @@ impl EmptyRecording<'_> {
             self.programs.programs.iter().filter(|program| program.source(&name).is_some()).collect();
         if offering.is_empty() {
             let known = self.programs.source_names();
-            let hint = if let Some(close) = closest(&name, known.iter().copied()) {
+            let likely = known.iter().copied().chain(WELL_KNOWN);
+            let hint = if let Some(close) = closest(&name, likely).filter(|close| *close != name) {
                 format!("; did you mean {close:?}?")
             } else if PROBES.iter().any(|probe| name.starts_with(probe)) {
                 "; Perfetto's traced_probes offers such data sources, and is not connected.".to_owned()

@@ -30,7 +30,12 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
         BlockingClient::bind(stream, consumer_port::SERVICE.name, CONNECT_TIMEOUT)
     });
     connected.map_err(|error| {
-        let failure = Failure::new(format!("cannot reach a tracing service at {address}"), &error);
+        let what = format!("cannot reach a tracing service at {address}");
+        let failure = match &error {
+            // The address is in `what`.
+            IpcError::Socket { source, .. } => Failure::new(what, source),
+            _ => Failure::new(what, &error),
+        };
         match (&error, address.as_path()) {
             (IpcError::Stranger { .. }, _) => failure.hint(
                 "run the service as root or as yourself, let it listen in /run/perfetto, or name its socket in \

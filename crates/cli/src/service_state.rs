@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 use esatto_ipc::blocking_client::Reply;
 use esatto_protozero::Fields;
 use esatto_schema::tracing_service_state::{DataSourceReader, ProducerReader};
-use esatto_schema::{LOCKDOWN_FIELD, QueryServiceStateResponseReader, TracingServiceStateReader, lockdown};
+use esatto_schema::{
+    DEPARTED_FIELD, LOCKDOWN_FIELD, QueryServiceStateResponseReader, TracingServiceStateReader, departed, lockdown,
+};
 
 use crate::failure::Failure;
 
@@ -27,11 +29,13 @@ const ENTRY_BYTES: usize = 128;
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
     /// Indexes of those in the last answer.
-    connected: Vec<usize>,
+    connected: HashSet<usize>,
     /// Number of programs, data sources and categories of the last answer that are not kept.
     pub(crate) omitted: usize,
     /// The service has answered.
     pub(crate) is_known: bool,
+    /// The service also tells which programs have disconnected since the session began.
+    pub(crate) tells_departed: bool,
     /// Lockdown mode of the service, at the last answer.
     pub(crate) lockdown: Option<Lockdown>,
     /// Index of each program by its number, its pid and its name.
@@ -50,6 +54,8 @@ pub(crate) struct Program {
     pub(crate) sdk: String,
     /// Name of its machine, or its id; empty if it is that of the service.
     pub(crate) machine: String,
+    /// It was not connected at the last answer.
+    pub(crate) has_ended: bool,
     pub(crate) sources: Vec<Source>,
     /// Index of each data source by its name.
     indexes: HashMap<String, usize>,
@@ -102,21 +108,14 @@ impl Programs {
 
     fn add(&mut self, state: &[u8]) {
         self.lockdown = Lockdown::of(state);
-        let state = TracingServiceStateReader::new(state);
+        let encoded = state;
+        let state = TracingServiceStateReader::new(encoded);
         (self.is_known, self.omitted) = (true, 0);
         // A service may use the number of a producer again, so its entries follow it.
         let mut at = HashMap::new();
         for producer in state.producers() {
-            let program = Program {
-                name: text(producer.name()),
-                pid: producer.pid().unwrap_or(0),
-                uid: producer.uid().unwrap_or(0),
-                sdk: text(producer.sdk_version()),
-                machine: machine(&producer),
-                ..Program::default()
-            };
             let id = producer.id().unwrap_or(0);
-            if let Some(index) = self.place(id, program) {
+            if let Some(index) = self.place(id, Program::of(&producer)) {
                 at.entry(id).or_insert(index);
             }
         }
@@ -125,6 +124,37 @@ impl Programs {
             let index = at.get(&source.producer_id().unwrap_or(0));
             if let Some(program) = index.and_then(|&index| self.programs.get_mut(index)) {
                 self.omitted += program.offer(&source, &mut self.kept_bytes);
+            }
+        }
+        for (index, program) in self.programs.iter_mut().enumerate() {
+            program.has_ended = !self.connected.contains(&index);
+        }
+        self.add_departed(encoded);
+    }
+
+    /// Takes the programs that have disconnected since the session began.
+    fn add_departed(&mut self, state: &[u8]) {
+        let mut current = None;
+        for told in Fields::new(state).filter(|field| field.id == DEPARTED_FIELD) {
+            self.tells_departed = true;
+            for field in Fields::new(told.as_bytes()) {
+                match field.id {
+                    departed::PRODUCER => {
+                        let producer = ProducerReader::new(field.as_bytes());
+                        current = self.place(producer.id().unwrap_or(0), Program::of(&producer));
+                    }
+                    departed::DATA_SOURCE => {
+                        let source = DataSourceReader::new(field.as_bytes());
+                        if let Some(program) = current.and_then(|index| self.programs.get_mut(index)) {
+                            self.omitted += program.offer(&source, &mut self.kept_bytes);
+                        }
+                    }
+                    departed::FORGOTTEN => {
+                        self.omitted =
+                            self.omitted.saturating_add(usize::try_from(field.as_u64()).unwrap_or(usize::MAX));
+                    }
+                    _ => {}
+                }
             }
         }
     }
@@ -202,6 +232,19 @@ impl Lockdown {
 }
 
 impl Program {
+    fn of(producer: &ProducerReader<'_>) -> Self {
+        Self {
+            name: text(producer.name()),
+            pid: producer.pid().unwrap_or(0),
+            uid: producer.uid().unwrap_or(0),
+            sdk: text(producer.sdk_version()),
+            machine: machine(producer),
+            // Those that are connected say so at each answer.
+            has_ended: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds a data source. Returns the number of entries for which there is no room.
     fn offer(&mut self, source: &DataSourceReader<'_>, kept_bytes: &mut usize) -> usize {
         let Some(descriptor) = source.ds_descriptor() else { return 0 };

@@ -155,6 +155,12 @@ pub(crate) fn complete(config: &mut TraceConfig, time: Option<Duration>) -> Resu
 /// Refuses configs that record nothing, whichever programs there are.
 pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
     let failure = |why: &str| Failure::new("cannot use the config", why);
+    if config.data_sources.is_empty() && !config.activate_triggers.is_empty() {
+        return Err(failure("it has only activate_triggers, and `record` sends no triggers").hint(
+            "a program sends them with `Tracing::activate_triggers`, or Perfetto's client with \
+             `perfetto --txt -c CONFIG`",
+        ));
+    }
     if config.data_sources.is_empty() {
         return Err(failure("it has no data_sources")
             .hint("add for instance `data_sources { config { name: \"track_event\" } }`"));
@@ -173,7 +179,7 @@ pub(crate) fn warnings(config: &TraceConfig) -> Vec<String> {
     let verb = if lone.len() == 1 { "has" } else { "have" };
     let lone = (!lone.is_empty())
         .then(|| format!("{} {verb} no effect: the config lacks `write_into_file: true`.", lone.join(", ")));
-    lone.into_iter().chain(period_warning(config).map(str::to_owned)).collect()
+    lone.into_iter().chain(period_warning(config)).collect()
 }
 
 /// Returns the names of fields that need `write_into_file`, if the config lacks it.
@@ -187,18 +193,22 @@ fn lone_fields(config: &TraceConfig) -> Vec<&'static str> {
     is_set.into_iter().filter(|(_, is_set)| *is_set && is_lone).map(|(name, _)| name).collect()
 }
 
-/// Returns a line about a flush period that has no effect (`docs/spec/service.md` §12).
-fn period_warning(config: &TraceConfig) -> Option<&'static str> {
+/// Returns a line about a flush period if the service flushes less often (`docs/spec/service.md`
+/// §12).
+fn period_warning(config: &TraceConfig) -> Option<String> {
     let period_ms = config.flush_period_ms.filter(|&ms| ms != 0 && config.write_into_file == Some(true))?;
-    let is_disabled = config.write_flush_mode == Some(WriteFlushMode::WRITE_FLUSH_DISABLED);
-    let is_enabled = config.write_flush_mode == Some(WriteFlushMode::WRITE_FLUSH_ENABLED);
-    let is_default = period_ms == FILE_FLUSH_PERIOD_MS
-        && !is_enabled
-        && config.file_write_period_ms.unwrap_or(0) <= FILE_FLUSH_PERIOD_MS;
-    (!is_disabled && !is_default).then_some(
-        "flush_period_ms has no effect: with write_into_file, the service flushes every 5 s, or before each write. To \
-         use flush_period_ms, add `write_flush_mode: WRITE_FLUSH_DISABLED` to the config.",
-    )
+    let write_period_ms = config.file_write_period_ms.filter(|&ms| ms != 0).unwrap_or(FILE_FLUSH_PERIOD_MS);
+    let used_ms = match config.write_flush_mode {
+        Some(WriteFlushMode::WRITE_FLUSH_DISABLED) => period_ms,
+        Some(WriteFlushMode::WRITE_FLUSH_ENABLED) => write_period_ms,
+        _ => write_period_ms.max(FILE_FLUSH_PERIOD_MS),
+    };
+    (used_ms > period_ms).then(|| {
+        format!(
+            "flush_period_ms has no effect: with write_into_file, the service flushes every {used_ms} ms. To flush more \
+             often, add `write_flush_mode: WRITE_FLUSH_DISABLED` to the config."
+        )
+    })
 }
 
 fn random() -> Result<i64, Failure> {
@@ -247,14 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_period_has_an_effect_only_if_the_service_uses_it() {
+    fn a_flush_period_that_the_service_does_not_keep_is_told() {
         let warns = |text: &str| {
             let text = format!("write_into_file: true {text}");
             period_warning(&from_text("x", text.as_bytes()).unwrap()).is_some()
         };
         assert!(warns("flush_period_ms: 100"));
         assert!(warns("flush_period_ms: 5000 file_write_period_ms: 60000"));
-        assert!(warns("flush_period_ms: 5000 write_flush_mode: WRITE_FLUSH_ENABLED"));
+        assert!(warns("flush_period_ms: 4000 write_flush_mode: WRITE_FLUSH_ENABLED"));
+        assert!(!warns("flush_period_ms: 30000 file_write_period_ms: 2500"));
         assert!(!warns("flush_period_ms: 5000 file_write_period_ms: 100"));
         assert!(!warns("flush_period_ms: 100 write_flush_mode: WRITE_FLUSH_DISABLED"));
         assert!(!warns("") && warnings(&track_events(false)).is_empty());

@@ -10,7 +10,7 @@ use esatto_schema::tracing_service_event::DataSourcesReader;
 use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED, TRACING_STARTED};
 use esatto_schema::{
     RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
-    TracePacketReader,
+    START_TIMES_FIELD, TracePacketReader, TrackDescriptorReader, start_times,
 };
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
@@ -51,10 +51,81 @@ const EXPLANATIONS: [u32; 24] = [
 pub(crate) struct Content {
     /// Some packet has an event of a program.
     pub(crate) has_events: bool,
+    /// Some packet has a track event.
+    pub(crate) has_track_events: bool,
+    /// Look also for track events: the config also names other data sources.
+    pub(crate) wants_track_events: bool,
+    /// A packet held compressed packets.
+    pub(crate) is_compressed: bool,
+    pub(crate) starts: Starts,
     pub(crate) silent: Silent,
     /// Look also for data sources that did not answer.
     pub(crate) wants_silent: bool,
     pub(crate) relays: Relays,
+}
+
+/// Programs that ran before the session recorded them, as in `esatto info`.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    /// BOOTTIME of the session's start.
+    session_ns: Option<u64>,
+    /// Nanoseconds that are missing, by the names of the programs.
+    missing_ns: BTreeMap<String, u64>,
+    /// Packets that are looked at for this only.
+    left_packets: u32,
+}
+
+/// Packets that are looked at only for starts. Those of the first programs are among them.
+const START_PACKETS: u32 = 100_000;
+/// Programs with missing starts that are kept.
+const MAX_STARTS: usize = 1000;
+
+impl Default for Starts {
+    fn default() -> Self {
+        Self { session_ns: None, missing_ns: BTreeMap::new(), left_packets: START_PACKETS }
+    }
+}
+
+impl Starts {
+    /// Looks at the descriptor of a track.
+    fn descriptor(&mut self, descriptor: &[u8]) {
+        let times = Fields::new(descriptor).filter(|field| field.id == START_TIMES_FIELD).last();
+        let Some((times, began)) = times.zip(self.session_ns) else { return };
+        let (mut connected, mut ready, mut enabled) = (None, None, None);
+        for field in Fields::new(times.as_bytes()) {
+            match field.id {
+                start_times::CONNECTED_NS => connected = Some(field.as_u64()),
+                start_times::READY_NS => ready = Some(field.as_u64()),
+                start_times::ENABLED_NS => enabled = Some(field.as_u64()),
+                _ => {}
+            }
+        }
+        let missing = ready.zip(enabled).map_or(0, |(ready, enabled)| enabled.saturating_sub(ready));
+        // A program that was there before begins with the session.
+        let is_new = connected.is_some_and(|connected| connected >= began);
+        if is_new && missing > 0 && self.missing_ns.len() < MAX_STARTS {
+            let process = TrackDescriptorReader::new(descriptor).process();
+            let name = process.and_then(|process| process.process_name()).unwrap_or_default();
+            let longest = self.missing_ns.entry(String::from_utf8_lossy(name).into_owned()).or_default();
+            *longest = missing.max(*longest);
+        }
+    }
+
+    /// Returns a line about the programs with missing starts, if there are any.
+    pub(crate) fn in_words(&self) -> Option<String> {
+        let (name, &longest_ns) = self.missing_ns.iter().max_by_key(|(_, ns)| **ns)?;
+        let others = match self.missing_ns.len() - 1 {
+            0 => String::new(),
+            1 => ", and less of 1 other program".to_owned(),
+            others => format!(", and less of {others} other programs"),
+        };
+        Some(format!(
+            "The first {:.1} ms of {} are missing{others}: programs run until the recording reaches them. To record \
+             their start, set ESATTO_WAIT_MS=5000 for them, or call `Tracing::wait_until_enabled`.",
+            longest_ns as f64 / 1e6,
+            if name.is_empty() { "a program" } else { name }
+        ))
+    }
 }
 
 /// Relays that disconnected while programs of their machines were recorded, and relays that have
@@ -135,36 +206,51 @@ impl Content {
             if self.is_known() {
                 return;
             }
+            self.is_compressed |= packet.place.inside.is_some();
             self.plain_packet(&packet.bytes);
         }
     }
 
     /// Returns whether further packets cannot tell more.
     pub(crate) fn is_known(&self) -> bool {
-        self.has_events && !self.wants_silent && !self.relays.are_wanted
+        let has_track_events = self.has_track_events || !self.wants_track_events;
+        self.has_events
+            && has_track_events
+            && self.starts.left_packets == 0
+            && !self.wants_silent
+            && !self.relays.are_wanted
     }
 
     /// Looks at a packet, which may hold compressed packets.
     pub(crate) fn packet(&mut self, packet: &[u8]) {
         match as_trace(packet) {
-            Some(trace) => self.read(&trace[..]),
+            Some(trace) => {
+                self.is_compressed = true;
+                self.read(&trace[..]);
+            }
             None => self.plain_packet(packet),
         }
     }
 
     fn plain_packet(&mut self, packet: &[u8]) {
+        self.starts.left_packets = self.starts.left_packets.saturating_sub(1);
         let mut is_of_service = false;
         let mut has_event = false;
         let mut is_about_relays = false;
         for found in Fields::new(packet) {
             is_about_relays |= matches!(found.id, field::SERVICE_EVENT | field::SYSTEM_INFO);
             match found.id {
+                field::TRACK_DESCRIPTOR => self.starts.descriptor(found.as_bytes()),
+                field::TRACK_EVENT => (has_event, self.has_track_events) = (true, true),
                 field::TRUSTED_PACKET_SEQUENCE_ID => is_of_service = found.as_u64() == SERVICE_SEQUENCE,
                 field::SERVICE_EVENT if self.wants_silent => self.service_event(found.as_bytes()),
                 id => has_event |= !EXPLANATIONS.contains(&id),
             }
         }
         self.has_events |= has_event && !is_of_service;
+        if is_of_service && self.starts.session_ns.is_none() && notes(TRACING_STARTED, packet) {
+            self.starts.session_ns = TracePacketReader::new(packet).timestamp();
+        }
         if is_about_relays && self.relays.are_wanted {
             self.relays.service_packet(packet);
         }

@@ -141,6 +141,24 @@ fn the_status_of_the_command_comes_first() {
     let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
     assert_eq!(record.wait().code(), Some(7));
     assert_says(&record.log(), &["no program connected"]);
+    // Other programs have options of the same names.
+    let args = ["record", "-o", "trace", "sh", "-c", "exit 7"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    assert_eq!(record.wait().code(), Some(7));
+    assert!(!record.log().contains("as its own"), "{}", record.log());
+}
+
+#[test]
+fn an_output_that_the_command_got_is_told_even_after_success() {
+    let harness = Harness::new();
+    let application = harness.application_command(Implementation::Ours, SHORT);
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-o", "trace", "sh", "-c", "\"$0\" \"$1\" \"$2\" \"$3\" \"$4\""]);
+    command.arg(application.get_program()).args(application.get_args());
+    let mut record = harness.start("record", command.args(["-o", "foo.pftrace"]));
+    record.wait_ok();
+    let line = "The command got -o foo.pftrace as its own. Options of record come before the command.";
+    assert!(record.log().contains(line), "{}", record.log());
 }
 
 #[test]

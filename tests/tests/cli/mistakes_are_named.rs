@@ -105,16 +105,16 @@ fn a_config_in_the_place_of_a_trace() {
 #[test]
 fn options_after_the_command() {
     let harness = Harness::new();
-    let hint = "The command got -o trace as its own. Options of record come before the command.\n";
+    let hint = "The command got -o x.pftrace as its own. Options of record come before the command.\n";
     for (args, is_told) in [
-        (&["record", "false", "-o", "trace"][..], true),
-        (&["record", "--", "false", "-o", "trace"], false),
-        (&["record", "true", "-o", "trace"], false),
+        (&["record", "false", "-o", "x.pftrace"][..], true),
+        (&["record", "--", "false", "-o", "x.pftrace"], false),
+        (&["record", "true", "-o", "x.pftrace"], false),
     ] {
         let output = esatto(&harness, args);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(stderr.contains(hint), is_told, "{args:?}: {stderr}");
-        assert!(!harness.path("trace").exists());
+        assert!(!harness.path("x.pftrace").exists());
     }
 }
 
@@ -163,10 +163,31 @@ fn a_mode_of_triggers_without_a_trigger() {
 }
 
 #[test]
+fn a_config_that_only_sends_triggers() {
+    let stderr = refused("activate_triggers: \"slow_frame\"\n");
+    assert!(stderr.contains("it has only activate_triggers, and `record` sends no triggers"), "{stderr}");
+    assert!(stderr.contains("Tracing::activate_triggers"), "{stderr}");
+}
+
+#[test]
+fn a_service_that_is_not_there_is_named_once() {
+    let harness = Harness::new();
+    let output = harness.command(esatto_bin()).args(["record", "-t", "1s"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let socket = harness.consumer_socket().display().to_string();
+    assert!(said.contains("cannot reach a tracing service at ") && said.matches(&socket).count() == 1, "{said}");
+}
+
+#[test]
 fn a_flush_period_without_effect() {
     let harness = Harness::new();
-    let config = format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS} write_into_file: true flush_period_ms: 100");
-    for (more, is_told) in [("", true), ("write_flush_mode: WRITE_FLUSH_DISABLED", false)] {
+    let config = format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS} write_into_file: true");
+    for (more, is_told) in [
+        ("flush_period_ms: 100", true),
+        ("flush_period_ms: 100 write_flush_mode: WRITE_FLUSH_DISABLED", false),
+        // As in Perfetto's guides: the service flushes more often.
+        ("file_write_period_ms: 2500 flush_period_ms: 30000", false),
+    ] {
         harness.write("my.cfg", format!("{config} {more}"));
         let mut command = harness.command(esatto_bin());
         let output = command.args(["record", "-c", "my.cfg", "-o", "trace", "--", "true"]).output().expect("it runs");

@@ -34,7 +34,7 @@ fn by_everything_that_takes_part() {
         assert!(!esatto(&harness, &["list"]).contains("ockdown"));
         assert!(esatto(&harness, &["list", "--json"]).contains("\"lockdown\": null"));
 
-        let own = harness.application(Implementation::Ours, ENDLESS);
+        let mut own = harness.application(Implementation::Ours, ENDLESS);
         let connected = |uid| {
             let command = &mut harness.application_command(Implementation::Ours, ENDLESS);
             as_user(uid, || harness.start(&format!("of-{uid}"), command))
@@ -61,6 +61,13 @@ fn by_everything_that_takes_part() {
         harness.write("events.cfg", CONFIG_WITHOUT_DEBUG);
         let said = esatto(&harness, &["record", "-t", "300ms", "-c", "events.cfg", "-o", "events.pftrace"]);
         assert!(said.contains(mode) && said.contains("Left out of those connected: 1."), "{said}");
+        own.kill();
+        harness.wait_for_producers(1);
+        let said = esatto(&harness, &["record", "-t", "300ms", "-c", "events.cfg", "-o", "none.pftrace"]);
+        assert!(
+            said.contains("No event was recorded: lockdown mode leaves out the programs that the config"),
+            "{said}"
+        );
         wait_until("new numbers", || {
             let numbers = std::fs::read_to_string(&metrics).unwrap_or_default();
             let count = numbers.lines().find_map(|line| line.strip_prefix("esatto_lockdown_refusals_total "));
@@ -71,7 +78,7 @@ fn by_everything_that_takes_part() {
         let said = switch(&harness, "LOCKDOWN_CLEAR");
         assert!(!said.contains("Lockdown"), "{said}");
         assert!(service.log().contains("lifts lockdown mode: "), "{}", service.log());
-        harness.wait_for_producers(3);
+        harness.wait_for_producers(2);
         assert!(!esatto(&harness, &["list"]).contains("ockdown"));
         drop((own, alice, bob));
         Ok(())

@@ -8,6 +8,7 @@ mod clocks_of_two_machines_are_aligned;
 mod empty_recordings_name_other_machines;
 mod guest;
 mod info_agrees_with_the_trace_processor;
+mod machines_of_a_recording_are_told;
 mod network;
 mod network_namespaces_are_machines;
 mod perfettos_own_relay_is_understood;

@@ -165,9 +165,17 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         EXIT_NO_TRIGGER
     } else if recorded.has_events || saved.has_events {
         // A service that has stopped has not told which programs came last.
-        let missing = if recorded.completed_by_service.is_none() { empty.missing_sources() } else { Vec::new() };
-        for name in missing {
-            say!("No program was seen that offers the data source {name:?}.");
+        let has_track_events = recorded.has_track_events || saved.has_events;
+        if recorded.completed_by_service.is_none() {
+            for line in empty.unseen_sources(has_track_events) {
+                say!("{}", Line(line));
+            }
+        }
+        if let Some(machines) = empty.machines_left_out() {
+            say!("{}", Line(machines));
+        }
+        if let Some(options) = args.misplaced_output().filter(|_| !has_failed(status.as_ref())) {
+            say!("The command got {} as its own. Options of record come before the command.", Line(options));
         }
         if !is_warned.get() {
             if let Some(unknown) = empty.unknown_machines() {
@@ -372,10 +380,22 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
             Line(machine)
         );
     }
+    if let Some(line) = recorded.starts.in_words() {
+        say!("{}", Line(line));
+    }
+    let compressed = config.compression.is_some() && config.compression_type.is_none();
+    if compressed && recorded.has_events && recorded.file.is_some() && !recorded.is_compressed {
+        say!(
+            "The service did not compress the trace: it does not know `compression`. Use \
+             `compression_type: COMPRESSION_TYPE_DEFLATE`, which every service knows."
+        );
+    }
     if recorded.gaps > 0 {
         say!(
             "Events were lost in {} place{}, because a program found its shared memory full. Give it more \
-             (`Builder::shared_memory`), or let its threads wait (`stall`): see docs/concepts/losses.md.",
+             (`Builder::shared_memory`; in C `PerfettoProducerBackendInitArgsSetShmemSizeHintKb`), or let its threads \
+             wait (`buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP` in the config of the data source, \
+             `stall` in a `SessionConfig`): see docs/concepts/losses.md.",
             recorded.gaps,
             if recorded.gaps == 1 { "" } else { "s" }
         );

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::service_state::Programs;
 use crate::snapshots::Snapshot;
-use crate::trace_content::{End, Relays, Silent};
+use crate::trace_content::{End, Relays, Silent, Starts};
 use crate::trace_output::Output;
 
 /// Longest time for all of the answer about the programs. The trace is complete without it.
@@ -41,12 +41,17 @@ pub(crate) struct Recorded {
     pub(crate) file: Option<PathBuf>,
     /// True if the file has an event of a program, or cannot be read.
     pub(crate) has_events: bool,
+    /// True if the file has track events, or has events and the config names no other data source.
+    pub(crate) has_track_events: bool,
     /// True if the service keeps the trace back because no trigger has come.
     pub(crate) lacks_trigger: bool,
     /// Triggers that got no snapshot, because too many came.
     pub(crate) missed_snapshots: u64,
     /// Programs that were connected at any time.
     pub(crate) programs: Programs,
+    /// The trace has compressed packets.
+    pub(crate) is_compressed: bool,
+    pub(crate) starts: Starts,
     pub(crate) silent: Silent,
     pub(crate) relays: Relays,
     /// The service has stopped writing its file at the size that the config names; `None` if the
@@ -135,9 +140,13 @@ impl RecordingSession {
             overwritten: self.stats.overwritten,
             file,
             has_events: self.content.has_events,
+            has_track_events: self.content.has_track_events
+                || (self.content.has_events && !self.content.wants_track_events),
             lacks_trigger,
             missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
             programs: self.programs,
+            is_compressed: self.content.is_compressed,
+            starts: self.content.starts,
             silent: self.content.silent,
             relays: self.content.relays,
             is_cut,

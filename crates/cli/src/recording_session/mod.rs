@@ -169,6 +169,7 @@ impl RecordingSession {
         let max_file_bytes = config.max_file_size_bytes.unwrap_or(0);
         let mut content = Content::default();
         content.relays.are_wanted = wants_other_machines(&config);
+        content.wants_track_events = config.data_sources.len() > 1;
         let encoded = config.encode();
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
