@@ -98,7 +98,7 @@ impl DepartedProducers {
         cx.charge(self.entries.len());
         let too_large = self.iter_from(since).filter(|(_, fields)| fields.is_empty()).count();
         let mut message = Vec::new();
-        put(&mut message, departed::FORGOTTEN.into(), self.first.saturating_sub(since) + too_large as u64);
+        put(&mut message, departed::FORGOTTEN, self.first.saturating_sub(since) + too_large as u64);
         field(DEPARTED_FIELD.into(), &message)
     }
 }
