@@ -1,6 +1,8 @@
 //! Consumers, and their calls that wait for an answer (`docs/spec/wire-protocol.md §12, §14`).
 
+pub(crate) mod departed;
 pub(crate) mod events;
+mod producer_entries;
 pub(crate) mod state_query;
 
 use std::collections::VecDeque;

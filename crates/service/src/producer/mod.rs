@@ -3,7 +3,6 @@
 pub(crate) mod commands;
 pub(crate) mod commit;
 pub(crate) mod data_sources;
-pub(crate) mod departed;
 mod lockdown;
 mod memory_size;
 pub(crate) mod scrape_memory;

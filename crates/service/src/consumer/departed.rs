@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use esatto_protozero::Owned as _;
 use esatto_schema::{DEPARTED_FIELD, departed};
 
-use super::Producers;
-use crate::consumer::state_query::{field, told_data_source, told_producer};
+use super::producer_entries::{field, told_data_source, told_producer};
 use crate::context::Context;
 use crate::encode::put;
 use crate::frame_limits::FULL_BODY_BYTES;
 use crate::ids::ProducerId;
+use crate::producer::Producers;
 
 /// Part of all bytes that one producer may take. A larger one counts as forgotten.
 const SHARE: usize = 4;
