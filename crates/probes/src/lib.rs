@@ -1,0 +1,18 @@
+//! Data sources of the operating system: what the machine itself does while programs are traced.
+//!
+//! A producer (`control`) connects to the tracing service and offers the data sources of this
+//! crate. It passes the commands of the service to a `worker`, the thread on which the data sources
+//! read the system and write packets. `docs/spec/probes.md` specifies what each data source reads
+//! and writes.
+//!
+//! Parsers of foreign bytes (pages of the kernel's ring buffer, files of `/proc`, the journal) are
+//! values without I/O.
+
+#![deny(unsafe_code)]
+
+mod data_source;
+mod instances;
+mod ticks;
+
+#[cfg(test)]
+mod test_writer;
