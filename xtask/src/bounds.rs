@@ -10,6 +10,8 @@ const PAGE: &str = "docs/bounds.md";
 const CRATES: &[&str] = &[
     "service",
     "daemon",
+    "daemon-program",
+    "probes",
     "trace-files",
     "ipc",
     "fidl",

@@ -26,6 +26,9 @@ pub(crate) enum Command {
     // The program `traced` parses its own options.
     #[command(disable_help_flag = true)]
     Traced(Traced),
+    /// Record what the machine does: scheduling, processes, counters, the journal
+    #[command(disable_help_flag = true)]
+    Probes(Probes),
     /// Connect the producers of this machine to the tracing service of another machine
     #[command(disable_help_flag = true)]
     Relay(Relay),
@@ -169,6 +172,13 @@ pub(crate) struct Traced {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Probes {
+    /// Options of traced_probes; see `esatto probes --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub(crate) args: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Relay {
     /// Options of traced_relay; see `esatto relay --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
@@ -248,6 +258,9 @@ mod tests {
         let cli = Cli::parse_from(["esatto", "relay"].into_iter().chain(all));
         let Command::Relay(relay) = cli.command else { panic!("not relay") };
         assert_eq!(relay.args, all);
+        let cli = Cli::parse_from(["esatto", "probes"].into_iter().chain(all));
+        let Command::Probes(probes) = cli.command else { panic!("not probes") };
+        assert_eq!(probes.args, all);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! demo ──┬─ recording session ─ trace output   enable, drain, flush, stop, read; a trace file
 //! record ┘         └─ private service          a service on private sockets, for the demo and commands
 //! traced ── esatto-daemon on the standard sockets
+//! probes ── esatto-probes, the data sources of the machine
 //! relay ─── esatto-daemon's relay to the service of another machine
 //! list ──── programs of a service
 //! info ──── esatto-trace
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::DemoStage(args) => demo::run_stage(&args),
         Command::Record(args) => record::run(&args),
         Command::Traced(args) => Ok(esatto_daemon::traced_as("esatto traced", args.args)),
+        Command::Probes(args) => Ok(esatto_probes::traced_probes_as("esatto probes", args.args)),
         Command::Relay(args) => Ok(esatto_daemon::traced_relay_as("esatto relay", args.args)),
         Command::List(args) => list::run(&args),
         Command::Info(args) => info::run(&args),

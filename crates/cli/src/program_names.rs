@@ -8,6 +8,7 @@ use std::process::ExitCode;
 pub(crate) fn program_named(argv0: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
     match Path::new(argv0).file_name()?.to_str()? {
         "traced" => Some(esatto_daemon::traced),
+        "traced_probes" => Some(esatto_probes::traced_probes),
         "traced_relay" => Some(esatto_daemon::traced_relay),
         _ => None,
     }
@@ -21,6 +22,7 @@ mod tests {
     fn a_name_may_come_with_its_folder() {
         assert!(program_named("traced".as_ref()).is_some());
         assert!(program_named("/usr/bin/traced_relay".as_ref()).is_some());
+        assert!(program_named("traced_probes".as_ref()).is_some());
         assert!(program_named("esatto".as_ref()).is_none());
         assert!(program_named("".as_ref()).is_none());
     }

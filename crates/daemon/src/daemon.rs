@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::event_loop::{EventLoop, ListeningSocket};
 use crate::metrics_file::MetricsFile;
 use crate::options::Options;
-use crate::sd_notify::ServiceManager;
 use crate::shared_secret::SharedSecret;
 use crate::socket_activation::Inherited;
 use crate::socket_permissions::Access;
@@ -23,6 +22,7 @@ use crate::stats::{Counters, Stats};
 use crate::system_facts;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
+use esatto_daemon_program::ServiceManager;
 
 /// The writers of a small ring are asked for their names at most once in this time.
 const NAMES_INTERVAL_MS: u32 = 10;

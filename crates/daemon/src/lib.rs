@@ -50,13 +50,11 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
-mod background;
 mod buffer_memory_limit;
 mod cgroup;
 mod client;
 mod clocks;
 mod closers;
-mod command_line;
 mod daemon;
 mod error;
 mod event_loop;
@@ -65,17 +63,14 @@ mod options;
 mod packet_file;
 mod patient_write;
 mod priority_boost;
-mod process;
 mod relay;
 mod relay_program;
-mod sd_notify;
 mod shared_memory;
 mod shared_secret;
 mod socket_activation;
 mod socket_permissions;
 mod socket_role;
 mod stats;
-mod stderr_log;
 mod system_facts;
 mod timers;
 mod trace_files;
@@ -86,11 +81,11 @@ mod wakeup;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
+pub use esatto_daemon_program::stderr_log::init as log_to_stderr;
 pub use options::{Options, RelayEndpoints};
 pub use relay::{Relay, RelayHandle, RelayOptions};
 pub use relay_program::{traced_relay, traced_relay_as};
 pub use shared_secret::{SecretError, SharedSecret};
 pub use socket_permissions::{Access, PermissionsError, SocketPermissions};
 pub use stats::Stats;
-pub use stderr_log::init as log_to_stderr;
 pub use traced_program::{traced, traced_as};

@@ -4,16 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use esatto_daemon_program::command_line::{self, Known};
+use esatto_daemon_program::process::{ignore_signals, notify_readiness, print, raise_descriptor_limit, stop_signal};
+use esatto_daemon_program::{ServiceManager, Verbosity, background};
 use esatto_ipc::Family;
 
-use crate::background;
-use crate::command_line::{self, Known};
 use crate::error::Error;
-use crate::process::{
-    Verbosity, ignore_signals, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
-};
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
-use crate::sd_notify::ServiceManager;
+use crate::shared_secret::SharedSecret;
 use crate::socket_activation;
 use crate::socket_permissions::{Access, PermissionsError};
 
@@ -81,7 +79,8 @@ fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCo
         return background::start().map_err(|e| format!("cannot start in the background: {e}"));
     }
     options.permissions = settings.permissions;
-    options.secret = read_secret(settings.secret_file.as_deref()).map_err(|e| e.to_string())?;
+    options.secret =
+        settings.secret_file.as_deref().map(SharedSecret::of_option).transpose().map_err(|e| e.to_string())?;
     serve(options, settings.verbosity).map_err(|e| e.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -102,8 +101,8 @@ fn serve(options: RelayOptions, verbosity: Verbosity) -> Result<(), Error> {
     let service = options.service.clone();
     let mut relay = Relay::open(options, socket_activation::relay_listener()?)?;
     let addresses = format!("listening on {}, forwarding to {service}", relay.address());
-    ignore_signals()?;
-    relay.stop_when_readable(stop_signal()?)?;
+    ignore_signals().map_err(Error::system("handle signals"))?;
+    relay.stop_when_readable(stop_signal().map_err(Error::system("handle signals"))?)?;
     log::info!("Started traced_relay, {addresses}");
     manager.ready(&format!("Relay, {addresses}"));
     notify_readiness("TRACED_RELAY_NOTIFY_FD");

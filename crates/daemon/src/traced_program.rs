@@ -4,18 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use esatto_daemon_program::command_line::{self, Known};
+use esatto_daemon_program::process::{ignore_signals, notify_readiness, print, raise_descriptor_limit, stop_signal};
+use esatto_daemon_program::{ServiceManager, Verbosity, background};
 use esatto_ipc::{Address, address};
 
-use crate::background;
-use crate::command_line::{self, Known};
 use crate::daemon::Daemon;
 use crate::error::Error;
 use crate::metrics_file::MetricsFile;
 use crate::options::{Options, RelayEndpoints};
-use crate::process::{
-    Verbosity, ignore_signals, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
-};
-use crate::sd_notify::ServiceManager;
+use crate::shared_secret::SharedSecret;
 use crate::socket_activation::{self, Inherited};
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
 
@@ -184,7 +182,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     let mut options = Options::from_environment()?;
     options.permissions = settings.permissions;
     options.relay_endpoints = settings.relay_endpoints.clone();
-    options.secret = read_secret(settings.secret_file.as_deref())?;
+    options.secret = settings.secret_file.as_deref().map(SharedSecret::of_option).transpose()?;
     let uses_default = [address::PRODUCER_SOCK_NAME, address::CONSUMER_SOCK_NAME].map(std::env::var_os).contains(&None);
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
         log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");
@@ -195,8 +193,8 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     if let Some(path) = settings.metrics_file.clone() {
         daemon.write_metrics(MetricsFile::create(path)?);
     }
-    ignore_signals()?;
-    daemon.stop_when_readable(stop_signal()?)?;
+    ignore_signals().map_err(Error::system("handle signals"))?;
+    daemon.stop_when_readable(stop_signal().map_err(Error::system("handle signals"))?)?;
     let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     log::info!("Started traced, listening on {addresses}");
     manager.ready(&format!("Listening on {addresses}"));

@@ -10,9 +10,20 @@
 
 #![deny(unsafe_code)]
 
+mod control;
 mod data_source;
 mod instances;
+mod mailbox;
+mod probes;
+mod probes_program;
+mod problem;
+mod replies;
+mod sources;
 mod ticks;
+mod worker;
 
 #[cfg(test)]
 mod test_writer;
+
+pub use probes::{Options, Probes, ProbesHandle};
+pub use probes_program::{traced_probes, traced_probes_as};

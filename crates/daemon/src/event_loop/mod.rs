@@ -29,7 +29,6 @@ use crate::error::Error;
 use crate::metrics_file;
 use crate::metrics_file::{METRICS_PERIOD_NS, MetricsFile};
 use crate::priority_boost::Priority;
-use crate::sd_notify::ServiceManager;
 use crate::shared_secret::{Refusal, SharedSecret};
 use crate::socket_role::{Ports, Role};
 use crate::stats::Counters;
@@ -39,6 +38,7 @@ use crate::trace_files::TraceFiles;
 use crate::usage_watchdog::Watchdog;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
+use esatto_daemon_program::ServiceManager;
 
 use self::shutdown::Stopping;
 use self::unproved::Unproved;

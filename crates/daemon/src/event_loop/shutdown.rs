@@ -68,7 +68,7 @@ impl EventLoop {
             return self.wake.stop();
         }
         log::info!("Stopping: all sessions are flushed and stopped");
-        self.manager.stopping();
+        self.manager.stopping("Completing trace files");
         self.close_listening_sockets();
         let begun_ns = clocks::monotonic_ns();
         self.stopping = Some(Stopping { begun_ns, taken_ns: begun_ns, taken: self.bytes_taken() });
@@ -124,7 +124,7 @@ impl EventLoop {
     /// completed.
     pub(super) fn end(&mut self) {
         if self.stopping.is_none() {
-            self.manager.stopping();
+            self.manager.stopping("Completing trace files");
         }
         self.close_listening_sockets();
         let (consumers, producers): (Vec<_>, Vec<_>) =

@@ -9,7 +9,7 @@ use esatto_service::ClientId;
 use super::{EventLoop, TimerKey};
 use crate::clocks;
 use crate::shared_secret::Refusal;
-use crate::stderr_log;
+use esatto_daemon_program::stderr_log;
 
 /// Connections without a proof at the same time. A relay proves within two round trips. So of the
 /// connections of the address that has most, the oldest is the least likely to be a relay.

@@ -32,7 +32,8 @@ use esatto_ipc::service::{Kind, Method, Service};
 use esatto_protozero::{Fields, HeapBuffer};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
-use thiserror::Error;
+
+use crate::error::Error;
 
 pub(crate) use self::gate::{Gate, Progress, Refusal};
 
@@ -69,7 +70,7 @@ pub(crate) type Proof = [u8; 32];
 pub struct SharedSecret(Arc<[u8]>);
 
 /// Reason why a secret cannot be used.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
     /// The file cannot be read.
@@ -122,6 +123,11 @@ impl SharedSecret {
         let mut bytes = Vec::new();
         file.by_ref().take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
         Self::new(&bytes)
+    }
+
+    /// Reads the secret of `--secret-file`.
+    pub(crate) fn of_option(path: &Path) -> Result<Self, Error> {
+        Self::read(path).map_err(|source| Error::Secret { path: path.display().to_string(), source })
     }
 
     /// Makes a secret of bytes. White space at their end does not count.

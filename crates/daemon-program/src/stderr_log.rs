@@ -18,7 +18,7 @@ const MAX_LINE_BYTES: usize = 1000;
 
 /// Target of lines that machines without the shared secret cause. They have a budget of their own,
 /// so that these machines cannot make the service leave out other warnings.
-pub(crate) const STRANGERS: &str = "esatto_daemon::strangers";
+pub const STRANGERS: &str = "esatto_daemon::strangers";
 
 #[derive(Debug)]
 struct StderrLog {

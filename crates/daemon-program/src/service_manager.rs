@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The service manager that started this program, if it expects messages.
 #[derive(Debug, Default)]
-pub(crate) struct ServiceManager {
+pub struct ServiceManager {
     socket: Option<UnixDatagram>,
     /// Longest time between two signs of life that the manager accepts.
     watchdog: Option<Duration>,
@@ -18,7 +18,7 @@ pub(crate) struct ServiceManager {
 impl ServiceManager {
     /// Connects to the manager that `NOTIFY_SOCKET` names, and reads its watchdog from
     /// `WATCHDOG_USEC`.
-    pub(crate) fn from_environment() -> Self {
+    pub fn from_environment() -> Self {
         let Some(name) = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else { return Self::default() };
         let socket = match connect(name.as_bytes()) {
             Ok(socket) => Some(socket),
@@ -31,33 +31,33 @@ impl ServiceManager {
         Self { watchdog: watchdog(variable, std::process::id()).filter(|_| socket.is_some()), socket }
     }
 
-    /// Reports that clients can connect.
-    pub(crate) fn ready(&self, status: &str) {
+    /// Reports that the program is ready.
+    pub fn ready(&self, status: &str) {
         self.send(&format!("READY=1\nSTATUS={status}"));
     }
 
     /// Sends a status line for the user.
-    pub(crate) fn status(&self, status: &str) {
+    pub fn status(&self, status: &str) {
         self.send(&format!("STATUS={status}"));
     }
 
-    /// Reports that the daemon has begun to end.
-    pub(crate) fn stopping(&self) {
-        self.send("STOPPING=1\nSTATUS=Completing trace files");
+    /// Reports that the daemon has begun to end, with a status line for the user.
+    pub fn stopping(&self, status: &str) {
+        self.send(&format!("STOPPING=1\nSTATUS={status}"));
     }
 
     /// Reports that the event loop is alive.
-    pub(crate) fn alive(&self) {
+    pub fn alive(&self) {
         self.send("WATCHDOG=1");
     }
 
     /// Returns how often to call [`alive`](Self::alive): twice as often as the manager requires.
-    pub(crate) fn alive_every(&self) -> Option<Duration> {
+    pub fn alive_every(&self) -> Option<Duration> {
         self.watchdog.map(|interval| interval / 2)
     }
 
     /// Returns whether the manager expects messages.
-    pub(crate) fn listens(&self) -> bool {
+    pub fn listens(&self) -> bool {
         self.socket.is_some()
     }
 

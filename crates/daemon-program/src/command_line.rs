@@ -9,12 +9,15 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 /// An option of a program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<T> {
-    pub(crate) long: &'static str,
-    pub(crate) short: Option<char>,
-    pub(crate) takes_value: bool,
+pub struct Known<T> {
+    /// Name after the two dashes.
+    pub long: &'static str,
+    /// Letter after one dash.
+    pub short: Option<char>,
+    /// Whether a value belongs to it.
+    pub takes_value: bool,
     /// Stands for the option in the result.
-    pub(crate) meaning: T,
+    pub meaning: T,
 }
 
 /// Splits a command line into options, each with its value if it takes one.
@@ -23,7 +26,7 @@ pub(crate) struct Known<T> {
 ///
 /// A line that names the mistake. Arguments that are no options are mistakes: the daemons take
 /// none.
-pub(crate) fn parse<T: Copy>(
+pub fn parse<T: Copy>(
     args: impl IntoIterator<Item = OsString>,
     known: &[Known<T>],
 ) -> Result<Vec<(T, Option<String>)>, String> {

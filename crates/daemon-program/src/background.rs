@@ -13,13 +13,17 @@ use std::process::{Command, ExitCode, Stdio};
 const CHILD: &str = "ESATTO_IN_BACKGROUND";
 
 /// Returns whether this process is the second one, which serves.
-pub(crate) fn is_child() -> bool {
+pub fn is_child() -> bool {
     env::var_os(CHILD).is_some()
 }
 
-/// Starts the process that serves. Waits until it has created its sockets, or has written to stderr
-/// why it cannot.
-pub(crate) fn start() -> io::Result<ExitCode> {
+/// Starts the process that serves. Waits until it is ready, or has written to stderr why it cannot
+/// be.
+///
+/// # Errors
+///
+/// If the process cannot be started.
+pub fn start() -> io::Result<ExitCode> {
     let mut args = env::args_os();
     let name = args.next().unwrap_or_default();
     let mut command = Command::new(env::current_exe()?);
@@ -39,7 +43,7 @@ pub(crate) fn start() -> io::Result<ExitCode> {
 }
 
 /// Detaches the process that serves: lets the first process end, and leaves the terminal.
-pub(crate) fn detach() {
+pub fn detach() {
     if !is_child() {
         return;
     }

@@ -1,0 +1,23 @@
+//! Parts that the daemons share: `traced`, `traced_relay` and `traced_probes`.
+//!
+//! - [`command_line`]: options in the style of GNU `getopt_long`.
+//! - [`background`]: `--background`, which serves without a terminal.
+//! - [`stderr_log`]: the log.
+//! - [`process`]: signals, limits, and readiness for the process that started this one.
+//! - [`ServiceManager`]: messages of sd_notify(3).
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
+pub mod background;
+pub mod command_line;
+pub mod process;
+mod service_manager;
+pub mod stderr_log;
+mod verbosity;
+
+pub use service_manager::ServiceManager;
+pub use verbosity::Verbosity;

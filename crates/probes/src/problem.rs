@@ -1,0 +1,32 @@
+//! Writes into the trace why a data source does not record.
+
+use esatto::producer::TraceWriter;
+use esatto_schema::TracePacketWriter;
+use esatto_schema::ftrace_stats::Phase;
+
+/// Longest reason in the trace. It may quote texts of the config.
+const MAX_REASON_BYTES: usize = 4096;
+
+/// Writes why the data source `name` does not record, and flushes the writer.
+///
+/// For `linux.ftrace`, the reason is in its statistics, where readers of traces look for it.
+pub(crate) fn write(writer: &mut TraceWriter, name: &str, reason: &str) {
+    let end = (0..=reason.len().min(MAX_REASON_BYTES)).rev().find(|&end| reason.is_char_boundary(end));
+    let reason = &reason[..end.unwrap_or(0)];
+    {
+        let mut packet = writer.new_packet();
+        let mut fields = packet.typed::<TracePacketWriter<'_>>();
+        fields.timestamp(boot_now_ns());
+        if name == "linux.ftrace" {
+            let mut stats = fields.ftrace_stats();
+            stats.phase(Phase::START_OF_TRACE);
+            stats.atrace_errors(reason);
+        }
+    }
+    writer.flush();
+}
+
+fn boot_now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
