@@ -1,6 +1,7 @@
-//! The generated code of `crates/schema` and `crates/ports`, from `crates/schema/proto`.
+//! The generated code of `crates/schema` and `crates/ports`, from `crates/schema/proto`, and the
+//! table of events in `crates/probes`.
 
-use crate::shell;
+use crate::{ftrace_schema, shell};
 
 /// Generates, or with `--check` compares.
 ///
@@ -27,6 +28,7 @@ fn sync(check: bool) -> Result<(), String> {
         let found = esatto_protozero_codegen::sync(&root.join(folder), check);
         stale.extend(found.map_err(|error| format!("codegen: {folder}: {error}"))?);
     }
+    stale.extend(ftrace_schema::sync(&root, check).map_err(|error| format!("codegen: {error}"))?);
     for path in &stale {
         let path = path.strip_prefix(&root).unwrap_or(path).display();
         println!("{} {path}", if check { "out of date:" } else { "written:" });

@@ -8,6 +8,7 @@ mod bounds;
 mod checks;
 mod codegen;
 mod dependencies;
+mod ftrace_schema;
 mod imports;
 mod install;
 mod layers;

@@ -12,6 +12,7 @@
 
 mod control;
 mod data_source;
+mod ftrace;
 mod instances;
 mod mailbox;
 mod probes;

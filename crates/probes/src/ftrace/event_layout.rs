@@ -1,0 +1,142 @@
+//! [`EventLayout`]: how the fields of an event become fields of a message.
+
+use super::field_kind::{FieldKind, Origin, Width};
+use super::format::{EventFormat, FormatField};
+use super::generic_event::GenericEvent;
+use super::schema::SchemaEvent;
+
+/// Number of `kprobe_event` in `FtraceEvent`.
+pub(crate) const KPROBE_EVENT: u32 = 542;
+
+/// How the fields of an event become fields of a message. It is compiled once per event.
+#[derive(Clone, Debug)]
+pub(crate) struct EventLayout {
+    pub(crate) group: Box<str>,
+    pub(crate) name: Box<str>,
+    /// Number of the event's message in `FtraceEvent`.
+    pub(crate) number: u32,
+    /// The data of an event has at least so many bytes, or it is invalid.
+    pub(crate) min_len: usize,
+    /// Offset of the pid of the thread that was running.
+    pub(crate) common_pid_at: Option<u16>,
+    /// Offset of `common_flags`.
+    pub(crate) common_flags_at: Option<u16>,
+    /// Fields to write, in this order.
+    pub(crate) copies: Box<[FieldCopy]>,
+    /// Description of an event that the schema does not have.
+    pub(crate) generic: Option<GenericEvent>,
+}
+
+/// One field: read it from the event, write it into the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FieldCopy {
+    pub(crate) kind: FieldKind,
+    /// Where the field is in the event.
+    pub(crate) offset: u16,
+    pub(crate) size: u16,
+    /// Number of the field in the message.
+    pub(crate) number: u32,
+}
+
+impl EventLayout {
+    /// Compiles the layout of an event that the schema has. Fields that the kernel does not have,
+    /// or whose type in the schema cannot take all their values, are left out.
+    pub(crate) fn from_schema(schema: &SchemaEvent, format: &EventFormat<'_>) -> Self {
+        let mut min_len = end_of(&format.common);
+        let mut copies = Vec::new();
+        for field in schema.fields() {
+            let Some(found) = format.fields.iter().find(|found| found.name == field.name) else { continue };
+            let Some(copy) = FieldCopy::new(found, field.number, is_function(schema, found)) else { continue };
+            min_len = min_len.max(copy.end());
+            if copy.kind.fits(field.field_type) {
+                copies.push(copy);
+            }
+        }
+        Self::new(schema.group, schema.name, schema.number, min_len, format, copies, None)
+    }
+
+    /// Compiles the layout of an event that the schema does not have: its fields get numbers from 1
+    /// on in the order of the file. `number` is that of the event's message.
+    pub(crate) fn generic(group: &str, name: &str, number: u32, format: &EventFormat<'_>) -> Self {
+        let mut named: Vec<(&str, FieldCopy)> = Vec::new();
+        for field in format.fields.iter().filter(|field| !field.name.is_empty()) {
+            named.extend(FieldCopy::new(field, named.len() as u32 + 1, false).map(|copy| (field.name, copy)));
+        }
+        let min_len = end_of(&format.common).max(end_of(&format.fields));
+        let generic = GenericEvent::new(group, name, number, &named);
+        let copies = named.into_iter().map(|(_, copy)| copy).collect();
+        Self::new(group, name, number, min_len, format, copies, Some(generic))
+    }
+
+    /// Makes the layout of an event of a kernel probe: its fields are not written.
+    pub(crate) fn kprobe(group: &str, name: &str, format: &EventFormat<'_>) -> Self {
+        Self::new(group, name, KPROBE_EVENT, end_of(&format.common), format, Vec::new(), None)
+    }
+
+    fn new(
+        group: &str,
+        name: &str,
+        number: u32,
+        min_len: usize,
+        format: &EventFormat<'_>,
+        copies: Vec<FieldCopy>,
+        generic: Option<GenericEvent>,
+    ) -> Self {
+        let common = |name: &str, width: u32| {
+            let field = format.common.iter().find(|field| field.name == name && field.size == width)?;
+            u16::try_from(field.offset).ok()
+        };
+        Self {
+            group: group.into(),
+            name: name.into(),
+            number,
+            min_len,
+            common_pid_at: common("common_pid", 4),
+            common_flags_at: common("common_flags", 1),
+            copies: copies.into(),
+            generic,
+        }
+    }
+
+    /// Finds the field that is written as `number`, if it is of one of `kinds`.
+    pub(crate) fn copy_of(&self, number: u32, kinds: &[FieldKind]) -> Option<&FieldCopy> {
+        self.copies.iter().find(|copy| copy.number == number && kinds.contains(&copy.kind))
+    }
+}
+
+impl FieldCopy {
+    fn new(field: &FormatField<'_>, number: u32, is_function: bool) -> Option<Self> {
+        let kind = match FieldKind::of(field)? {
+            FieldKind::Unsigned(width @ (Width::W4 | Width::W8)) if is_function => FieldKind::Address(width),
+            kind => kind,
+        };
+        let (offset, size) = (u16::try_from(field.offset).ok()?, u16::try_from(field.size).ok()?);
+        Some(Self { kind, offset, size, number })
+    }
+
+    /// End of the field in the event.
+    fn end(&self) -> usize {
+        usize::from(self.offset) + usize::from(self.size)
+    }
+}
+
+/// True for the functions in the events of the function graph, which the kernel declares as numbers.
+fn is_function(schema: &SchemaEvent, field: &FormatField<'_>) -> bool {
+    schema.group == "ftrace" && schema.name.starts_with("funcgraph_") && field.name == "func"
+}
+
+/// End of the last field.
+fn end_of(fields: &[FormatField<'_>]) -> usize {
+    fields.iter().map(|field| (field.offset as usize).saturating_add(field.size as usize)).max().unwrap_or(0)
+}
+
+impl Origin {
+    /// Returns what an offset in the field at `offset` counts from.
+    pub(crate) const fn base(self, offset: u16) -> usize {
+        match self {
+            Self::Event => 0,
+            // The field itself has four bytes.
+            Self::Field => offset as usize + 4,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Events of the kernel (`linux.ftrace`): pages of the ring buffers become packets.
+//!
+//! The parts here do no I/O. [`EventTable`] knows the layout of each event, from its `format` file.
+//! A [`SourceEncoder`] writes the events that one data source wants as packets.
+//!
+//! ```text
+//!   page ─ PageEvents ─▶ event id, data ─ EventLayout ─▶ fields of the packet
+//!          (page.rs)                      (event_layout.rs, from format.rs and schema.rs)
+//! ```
+
+mod compact_sched;
+mod encode_event;
+mod event_layout;
+mod event_set;
+mod event_table;
+mod field_kind;
+mod format;
+mod generic_event;
+mod kernel_symbols;
+mod page;
+mod page_layout;
+mod parse_status;
+mod print_filter;
+mod printk_formats;
+mod schema;
+mod seen_tids;
+mod source_encoder;
+mod symbol_indexes;
+mod syscalls;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use event_set::EventSet;
+pub(crate) use event_table::EventTable;
+pub(crate) use kernel_symbols::{KernelSymbols, KernelSymbolsParser};
+pub(crate) use page_layout::PageLayout;
+pub(crate) use parse_status::{ParseStatus, ParseStatuses};
+pub(crate) use print_filter::{PrintFilter, PrintPattern, PrintRule};
+pub(crate) use printk_formats::PrintkFormats;
+pub(crate) use source_encoder::{
+    ClockPair, GenericEncoding, Kprobe, KprobeKind, SourceEncoder, SourceOptions, Surroundings,
+};
+pub(crate) use syscalls::{SyscallSet, syscall_number};
