@@ -15,6 +15,7 @@ mod data_source;
 mod ftrace;
 mod instances;
 mod mailbox;
+mod metatrace;
 mod probes;
 mod probes_program;
 mod problem;

@@ -1,6 +1,9 @@
 //! List of the data sources of this machine.
 
 use crate::data_source::DataSource;
+use crate::instances::Instances;
+use crate::metatrace::Metatrace;
+use crate::worker::monotonic_now;
 
 /// Data sources that work on one thread.
 pub(crate) struct SourceGroup {
@@ -12,5 +15,5 @@ pub(crate) struct SourceGroup {
 /// Returns all data sources. Those of the first group read files of the kernel, which answer at
 /// once. Each further group reads disks, which may hang, and has a thread of its own.
 pub(crate) fn all() -> Vec<SourceGroup> {
-    vec![SourceGroup { thread: "probes", sources: Vec::new() }]
+    vec![SourceGroup { thread: "probes", sources: vec![Box::new(Instances::<Metatrace>::new(monotonic_now))] }]
 }
