@@ -4,6 +4,7 @@
 //! - [`background`]: `--background`, which serves without a terminal.
 //! - [`stderr_log`]: the log.
 //! - [`process`]: signals, limits, and readiness for the process that started this one.
+//! - [`ThreadPriority`]: `priority_boost` of a config.
 //! - [`ServiceManager`]: messages of sd_notify(3).
 
 #![forbid(unsafe_code)]
@@ -17,7 +18,9 @@ pub mod command_line;
 pub mod process;
 mod service_manager;
 pub mod stderr_log;
+mod thread_priority;
 mod verbosity;
 
 pub use service_manager::ServiceManager;
+pub use thread_priority::{PriorityBoost, ThreadPriority};
 pub use verbosity::Verbosity;

@@ -62,7 +62,6 @@ mod metrics_file;
 mod options;
 mod packet_file;
 mod patient_write;
-mod priority_boost;
 mod relay;
 mod relay_program;
 mod shared_memory;

@@ -10,6 +10,7 @@
 
 #![deny(unsafe_code)]
 
+mod boosts;
 mod control;
 mod data_source;
 mod ftrace;

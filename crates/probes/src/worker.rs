@@ -20,6 +20,7 @@ use std::thread::{Builder, JoinHandle};
 use esatto::producer::TraceWriter;
 use esatto_ipc::sys::{PollFd, poll};
 
+use crate::boosts::Boosts;
 use crate::data_source::{DataSource, Instance, InstanceId, Monotonic, Observations, SetupError};
 use crate::mailbox::{Command, Mailbox};
 use crate::problem;
@@ -39,6 +40,7 @@ pub(crate) struct Worker {
     replies: Arc<Replies>,
     clock: fn() -> Monotonic,
     observations: Observations,
+    boosts: Boosts,
 }
 
 struct Entry {
@@ -71,7 +73,16 @@ impl Worker {
         clock: fn() -> Monotonic,
     ) -> Self {
         let (sources, instances) = (group.sources, BTreeMap::new());
-        Self { sources, instances, mailbox, others, replies, clock, observations: Vec::new() }
+        Self {
+            sources,
+            instances,
+            mailbox,
+            others,
+            replies,
+            clock,
+            observations: Vec::new(),
+            boosts: Boosts::default(),
+        }
     }
 
     fn run(&mut self) {
@@ -131,6 +142,7 @@ impl Worker {
     fn set_up(&mut self, index: usize, instance: Instance) {
         let Some(source) = self.sources.get_mut(index) else { return };
         let id = instance.id;
+        self.boosts.begin(&instance);
         let failure = source.set_up(instance).err();
         if let Some(reason) = &failure {
             log::warn!("{} cannot record: {reason}", name_of(source.as_ref()));
@@ -163,6 +175,7 @@ impl Worker {
     fn stop(&mut self, id: InstanceId) {
         let Some(entry) = self.instances.remove(&id) else { return };
         self.mailbox.set_instances(self.instances.len());
+        self.boosts.end(id);
         // After a failed set-up the data source does not know the instance.
         if entry.failure.is_none() {
             self.sources[entry.source].stop(id);

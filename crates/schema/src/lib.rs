@@ -157,6 +157,20 @@ pub mod departed {
     pub const FORGOTTEN: u32 = 3;
 }
 
+/// A field of `TracePacket` that Perfetto does not have, a message with the fields of
+/// [`data_source_problem`]: a data source of the machine did not record, or not everything. The
+/// packet is in the buffer of the data source. For `linux.ftrace`, `FtraceStats` also has the
+/// reason.
+pub const DATA_SOURCE_PROBLEM_FIELD: u32 = 4001;
+
+/// Fields of the message in [`DATA_SOURCE_PROBLEM_FIELD`], both texts.
+pub mod data_source_problem {
+    /// Name of the data source.
+    pub const DATA_SOURCE_NAME: u32 = 1;
+    /// What failed, why, and what to do.
+    pub const REASON: u32 = 2;
+}
+
 /// A field of `ObservableEvents` that Perfetto does not have, a varint: events that were lost
 /// because the observer did not take them in time.
 pub const EVENTS_LOST_FIELD: u32 = 4001;

@@ -28,7 +28,6 @@ use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
 use crate::metrics_file;
 use crate::metrics_file::{METRICS_PERIOD_NS, MetricsFile};
-use crate::priority_boost::Priority;
 use crate::shared_secret::{Refusal, SharedSecret};
 use crate::socket_role::{Ports, Role};
 use crate::stats::Counters;
@@ -38,7 +37,7 @@ use crate::trace_files::TraceFiles;
 use crate::usage_watchdog::Watchdog;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
-use esatto_daemon_program::ServiceManager;
+use esatto_daemon_program::{ServiceManager, ThreadPriority};
 
 use self::shutdown::Stopping;
 use self::unproved::Unproved;
@@ -120,7 +119,7 @@ pub(crate) struct EventLoop {
     boot_timer: OwnedFd,
     boot_timer_at: Option<u64>,
     files: TraceFiles,
-    priority: Priority,
+    priority: ThreadPriority,
     attached: Option<AttachedFile>,
     wake: Arc<Wakeup>,
     counters: Arc<Counters>,
@@ -176,7 +175,7 @@ impl EventLoop {
             boot_timer,
             boot_timer_at: None,
             files: TraceFiles::new(system_facts::uid(), Arc::clone(&wake), Arc::clone(&counters)),
-            priority: Priority::default(),
+            priority: ThreadPriority::default(),
             attached: None,
             wake,
             counters,

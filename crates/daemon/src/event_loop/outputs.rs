@@ -1,5 +1,6 @@
 //! Outputs of the service, carried out by the event loop.
 
+use esatto_daemon_program::PriorityBoost;
 use esatto_ipc::Error as IpcError;
 use esatto_service::{Attachment, Body, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
 use esatto_shm::size::DEFAULT_SIZE;
@@ -71,6 +72,10 @@ impl EventLoop {
             Output::CreateFile { file, path } => self.files.create(file, path),
             Output::WriteFile { file, bytes } => self.files.write(file, bytes),
             Output::SetPriority { change, boost } => {
+                let boost = boost.map(|boost| match boost {
+                    esatto_service::PriorityBoost::Other(below) => PriorityBoost::Other(below),
+                    esatto_service::PriorityBoost::Fifo(priority) => PriorityBoost::Fifo(priority),
+                });
                 let result = self.priority.set(boost);
                 self.service.handle(&clocks::now(), Input::PrioritySet { change, result }, &mut self.outputs);
             }

@@ -8,6 +8,8 @@ mod flushes;
 mod live_instances;
 mod reconnection;
 mod socket_watch;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,21 +1,28 @@
-//! Priority of the service's thread while sessions raise it (`priority_boost`,
+//! [`ThreadPriority`]: priority of a thread while sessions raise it (`priority_boost`,
 //! `docs/spec/service.md` §26).
 //!
-//! The service runs in one thread, whose priority changes. Threads of trace files that start
-//! meanwhile inherit it.
+//! Threads that the thread starts meanwhile inherit it.
 
 use std::io;
 
-use esatto_service::PriorityBoost;
 use rustix::process::{getpriority_process, setpriority_process};
 use thread_priority::{
-    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue,
+    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority as Level, ThreadPriorityValue,
     ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id, thread_schedule_policy_param,
 };
 
+/// A priority that sessions ask for, ordered by strength.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PriorityBoost {
+    /// `SCHED_OTHER` with this much below nice 0: 0 to 20.
+    Other(u8),
+    /// `SCHED_FIFO` with this priority: 1 to 99.
+    Fifo(u8),
+}
+
 /// The priority of the calling thread.
 #[derive(Debug, Default)]
-pub(crate) struct Priority {
+pub struct ThreadPriority {
     /// Scheduling before the first boost.
     at_first: Option<Scheduling>,
 }
@@ -28,14 +35,14 @@ struct Scheduling {
     nice: i32,
 }
 
-impl Priority {
+impl ThreadPriority {
     /// Raises the priority of the calling thread, or restores the original one. All calls must come
     /// from the same thread.
     ///
     /// # Errors
     ///
-    /// A text for the consumer: the system does not allow the change.
-    pub(crate) fn set(&mut self, boost: Option<PriorityBoost>) -> Result<(), String> {
+    /// A text for the user: the system does not allow the change.
+    pub fn set(&mut self, boost: Option<PriorityBoost>) -> Result<(), String> {
         let at_first = match self.at_first {
             Some(at_first) => at_first,
             None => *self.at_first.insert(current()?),
@@ -45,7 +52,7 @@ impl Priority {
             Some(PriorityBoost::Other(below)) => Scheduling {
                 policy: ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other),
                 priority: 0,
-                // If the service has a higher priority from its start, it keeps it.
+                // If the thread has a higher priority from its start, it keeps it.
                 nice: at_first.nice.min(-i32::from(below)),
             },
             Some(PriorityBoost::Fifo(priority)) => Scheduling {
@@ -69,14 +76,13 @@ fn apply(wanted: Scheduling) -> Result<(), String> {
         ThreadSchedulePolicy::Realtime(_) => {
             let priority = u8::try_from(wanted.priority).ok().and_then(|p| ThreadPriorityValue::try_from(p).ok());
             let priority = priority.ok_or_else(|| format!("there is no priority {}", wanted.priority))?;
-            set_thread_priority_and_policy(thread, ThreadPriority::Crossplatform(priority), wanted.policy)
-                .map_err(|e| text(&e))
+            set_thread_priority_and_policy(thread, Level::Crossplatform(priority), wanted.policy).map_err(|e| text(&e))
         }
         ThreadSchedulePolicy::Normal(_) => {
             if current()?.policy != wanted.policy {
                 // The call sets a nice value along with the policy. The lowest one is always
                 // allowed, and is then replaced.
-                set_thread_priority_and_policy(thread, ThreadPriority::Min, wanted.policy).map_err(|e| text(&e))?;
+                set_thread_priority_and_policy(thread, Level::Min, wanted.policy).map_err(|e| text(&e))?;
             }
             // On Linux, this changes only the calling thread.
             setpriority_process(None, wanted.nice)
@@ -101,7 +107,7 @@ mod tests {
     fn scheduled(boosts: &[Option<PriorityBoost>]) -> Vec<Result<(bool, i32, i32), String>> {
         let boosts = boosts.to_vec();
         let body = move || {
-            let mut priority = Priority::default();
+            let mut priority = ThreadPriority::default();
             let mut set = |boost| {
                 priority.set(boost)?;
                 let now = current()?;
