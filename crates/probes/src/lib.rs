@@ -20,6 +20,8 @@ mod metatrace;
 mod probes;
 mod probes_program;
 mod problem;
+mod proc_folder;
+mod process_stats;
 mod replies;
 mod sources;
 mod ticks;
