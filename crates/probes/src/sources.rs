@@ -3,6 +3,7 @@
 use crate::data_source::DataSource;
 use crate::instances::Instances;
 use crate::metatrace::Metatrace;
+use crate::process_stats::ProcessStats;
 use crate::worker::monotonic_now;
 
 /// Data sources that work on one thread.
@@ -15,5 +16,9 @@ pub(crate) struct SourceGroup {
 /// Returns all data sources. Those of the first group read files of the kernel, which answer at
 /// once. Each further group reads disks, which may hang, and has a thread of its own.
 pub(crate) fn all() -> Vec<SourceGroup> {
-    vec![SourceGroup { thread: "probes", sources: vec![Box::new(Instances::<Metatrace>::new(monotonic_now))] }]
+    let quick: Vec<Box<dyn DataSource + Send>> = vec![
+        Box::new(Instances::<Metatrace>::new(monotonic_now)),
+        Box::new(Instances::<ProcessStats>::new(monotonic_now)),
+    ];
+    vec![SourceGroup { thread: "probes", sources: quick }]
 }
