@@ -17,6 +17,7 @@ mod ftrace;
 mod instances;
 mod mailbox;
 mod metatrace;
+pub mod privileges;
 mod probes;
 mod probes_program;
 mod problem;

@@ -80,6 +80,16 @@ fn serve(settings: &Settings) -> Result<(), String> {
     let stop = stop_signal().map_err(failed("handle signals"))?;
     let announcements = Announcements { manager: ServiceManager::from_environment(), state: State::Unknown };
     announcements.manager.ready("Connecting to the tracing service");
+    crate::privileges::drop_unneeded();
+    for missing in crate::privileges::missing() {
+        match missing.is_everything {
+            true => log::warn!("{missing}"),
+            false => log::info!("{missing}"),
+        }
+    }
+    for hidden in crate::privileges::hidden_by_container() {
+        log::info!("this container hides {hidden}");
+    }
     background::detach();
     Probes::new(Options::default()).run(&stop, announcements).map_err(failed("go on"))?;
     log::info!("Stopped");
