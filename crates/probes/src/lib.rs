@@ -11,12 +11,17 @@
 #![deny(unsafe_code)]
 
 mod boosts;
+mod clocks;
 mod control;
 mod data_source;
 mod ftrace;
+#[doc(hidden)]
+pub mod fuzzing;
 mod instances;
 mod mailbox;
 mod metatrace;
+mod polled_file;
+mod polled_folder;
 pub mod privileges;
 mod probes;
 mod probes_program;
@@ -25,9 +30,15 @@ mod proc_folder;
 mod process_stats;
 mod replies;
 mod sources;
+mod sys_stats;
+mod sysfs_power;
+mod system_info;
 mod ticks;
+mod words;
 mod worker;
 
+#[cfg(test)]
+mod test_folder;
 #[cfg(test)]
 mod test_writer;
 

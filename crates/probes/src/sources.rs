@@ -1,9 +1,12 @@
 //! List of the data sources of this machine.
 
 use crate::data_source::DataSource;
-use crate::instances::Instances;
+use crate::instances::{Instances, Source};
 use crate::metatrace::Metatrace;
 use crate::process_stats::ProcessStats;
+use crate::sys_stats::SysStats;
+use crate::sysfs_power::SysfsPower;
+use crate::system_info::SystemInfo;
 use crate::worker::monotonic_now;
 
 /// Data sources that work on one thread.
@@ -16,9 +19,17 @@ pub(crate) struct SourceGroup {
 /// Returns all data sources. Those of the first group read files of the kernel, which answer at
 /// once. Each further group reads disks, which may hang, and has a thread of its own.
 pub(crate) fn all() -> Vec<SourceGroup> {
-    let quick: Vec<Box<dyn DataSource + Send>> = vec![
-        Box::new(Instances::<Metatrace>::new(monotonic_now)),
-        Box::new(Instances::<ProcessStats>::new(monotonic_now)),
+    let kernel = vec![
+        source::<SysfsPower>(),
+        source::<Metatrace>(),
+        source::<ProcessStats>(),
+        source::<SysStats>(),
+        source::<SystemInfo>(),
     ];
-    vec![SourceGroup { thread: "probes", sources: quick }]
+    vec![SourceGroup { thread: "probes", sources: kernel }]
+}
+
+/// Makes the data source of instances that do not know of each other.
+fn source<S: Source + Send + 'static>() -> Box<dyn DataSource + Send> {
+    Box::new(Instances::<S>::new(monotonic_now))
 }
