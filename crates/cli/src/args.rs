@@ -66,7 +66,9 @@ pub(crate) struct DemoStage {
 
 const RECORD_HELP: &str = "\
 With COMMAND, a private tracing service starts, and records the command and the programs that it starts. Without it, the
-running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address.
+running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address. If
+none runs, this command is the service until it ends. It also offers the data sources of the machine (scheduling,
+processes, counters) that the config or the preset has, if no other program does.
 
 Exit status: 0 recorded, 1 failed, 2 wrong usage, 3 recorded no event, 4 the config's trigger did not come. If COMMAND ends
 with another status than 0, that is the status, unless the recording failed. Then COMMAND goes on to its end.";
@@ -103,9 +105,13 @@ pub(crate) struct Record {
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
     /// TraceConfig in protobuf's text format, or encoded; - for stdin [default: all track events,
-    /// except those of categories with the tag slow or debug]
+    /// except those of categories with the tag slow or debug; without COMMAND also the preset
+    /// default, if this command starts the service or a program offers data sources of the machine]
     #[arg(short, long, value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Record also what the machine does
+    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets())]
+    pub(crate) preset: Option<String>,
     /// Overwrite FILE even if its content is no trace
     #[arg(long)]
     pub(crate) force: bool,
@@ -199,6 +205,15 @@ pub(crate) struct Info {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Returns a parser for the names of presets.
+fn presets() -> clap::builder::PossibleValuesParser {
+    esatto_probes::presets::ALL
+        .iter()
+        .map(|preset| clap::builder::PossibleValue::new(preset.name).help(preset.about))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 /// Last arguments of a command that may be options of `record`.

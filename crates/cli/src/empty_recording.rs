@@ -35,7 +35,7 @@ const WELL_KNOWN: [&str; 17] = [
 /// Advice for programs that end before the service reaches them.
 const WAIT_ADVICE: &str = "a program that ends within milliseconds can wait for the recording: set \
                            ESATTO_WAIT_MS=5000 for it, or call `Tracing::wait_until_enabled`";
-/// Beginnings of the names of data sources that Perfetto's `traced_probes` offers on Linux.
+/// Beginnings of the names of data sources of machines.
 const PROBES: [&str; 2] = ["linux.", "perf."];
 /// Names that a warning lists.
 const MAX_NAMES: usize = 20;
@@ -170,8 +170,8 @@ impl EmptyRecording<'_> {
 
     /// Returns why data sources of the config match nothing that the connected programs offer.
     fn unmatched_sources(&self) -> Vec<String> {
-        let mut reasons: Vec<String> =
-            self.config.data_sources.iter().filter_map(|source| self.reason_of(source)).collect();
+        let sources = self.config.data_sources.iter().filter(|source| self.is_expected(source));
+        let mut reasons: Vec<String> = sources.filter_map(|source| self.reason_of(source)).collect();
         reasons.dedup();
         reasons
     }
@@ -225,9 +225,14 @@ impl EmptyRecording<'_> {
             return Vec::new();
         }
         let known = self.programs.source_names();
-        let names =
-            self.config.data_sources.iter().map(name_of).filter(|name| known.binary_search(&name.as_str()).is_err());
-        names.collect()
+        let sources = self.config.data_sources.iter().filter(|source| self.is_expected(source));
+        sources.map(name_of).filter(|name| known.binary_search(&name.as_str()).is_err()).collect()
+    }
+
+    /// Returns whether the user misses the data source if no program offers it. Presets also record
+    /// programs, which need not run.
+    fn is_expected(&self, source: &DataSource) -> bool {
+        !self.is_default || self.config.data_sources.len() == 1 || name_of(source) != TRACK_EVENT
     }
 
     fn reason_of(&self, source: &DataSource) -> Option<String> {
@@ -240,7 +245,7 @@ impl EmptyRecording<'_> {
             let hint = if let Some(close) = closest(&name, likely).filter(|close| *close != name) {
                 format!("; did you mean {close:?}?")
             } else if PROBES.iter().any(|probe| name.starts_with(probe)) {
-                "; Perfetto's traced_probes offers such data sources, and is not connected.".to_owned()
+                "; a program such as `esatto probes` offers such data sources, and is not connected.".to_owned()
             } else {
                 ".".to_owned()
             };

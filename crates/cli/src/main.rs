@@ -20,6 +20,8 @@ mod console;
 mod empty_recording;
 mod failure;
 mod file_kind;
+mod machine_service;
+mod machine_sources;
 mod private_service;
 mod producer_filter;
 mod program_names;

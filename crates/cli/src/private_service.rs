@@ -37,6 +37,10 @@ impl PrivateService {
         &self.consumer
     }
 
+    pub(crate) fn producer(&self) -> &Address {
+        &self.producer
+    }
+
     /// Sets the environment of a program that is about to start, so that it finds this service.
     pub(crate) fn announce_to(&self, command: &mut Command) {
         command.env(PRODUCER_SOCK_NAME, self.producer.to_os_string());

@@ -3,14 +3,24 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use core::time::Duration;
+use std::time::Instant;
+
 use esatto_ipc::blocking_client::Reply;
+use esatto_ipc::{BlockingClient, Error as IpcError};
+use esatto_ports::consumer_port::method::QueryServiceState;
 use esatto_protozero::Fields;
 use esatto_schema::tracing_service_state::{DataSourceReader, ProducerReader};
 use esatto_schema::{
-    DEPARTED_FIELD, LOCKDOWN_FIELD, QueryServiceStateResponseReader, TracingServiceStateReader, departed, lockdown,
+    DEPARTED_FIELD, LOCKDOWN_FIELD, QueryServiceStateRequest, QueryServiceStateResponseReader,
+    TracingServiceStateReader, departed, lockdown,
 };
 
 use crate::failure::Failure;
+use crate::service_connection::lost;
+
+/// Longest time until the service has sent its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of programs, data sources and categories that are kept.
 const MAX_KEPT_BYTES: usize = 64 << 20;
@@ -80,6 +90,36 @@ pub(crate) struct Category {
 }
 
 impl Programs {
+    /// Asks the service.
+    ///
+    /// # Errors
+    ///
+    /// The service is too old for the query, or does not answer it in time.
+    pub(crate) fn query(client: &mut BlockingClient) -> Result<Self, Failure> {
+        let mut programs = Self::default();
+        let request = client.send_message::<QueryServiceState>(&QueryServiceStateRequest::default(), None);
+        let request = request.map_err(|error| match error {
+            IpcError::NoSuchMethod(_) => {
+                Failure::new("cannot list the programs of the service", "it is too old for that")
+            }
+            error => lost(error),
+        })?;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        while !programs.is_known {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let reply = match client.wait_reply(request, Some(left)) {
+                Ok(reply) if !left.is_zero() => reply,
+                Ok(_) | Err(IpcError::Timeout) => {
+                    let why = format!("it did not answer within {} s", ANSWER_TIMEOUT.as_secs());
+                    return Err(Failure::new("cannot list the programs of the service", why));
+                }
+                Err(error) => return Err(lost(error)),
+            };
+            programs.add_part(&reply)?;
+        }
+        Ok(programs)
+    }
+
     /// Takes a part of an answer to QueryServiceState.
     ///
     /// # Errors

@@ -68,6 +68,23 @@ pub(crate) fn track_events(all_categories: bool) -> TraceConfig {
     }
 }
 
+/// Returns the config of a preset.
+pub(crate) fn preset(name: &str, all_categories: bool) -> Result<TraceConfig, Failure> {
+    let preset = esatto_probes::presets::find(name).ok_or_else(|| Failure::new("cannot use the preset", name))?;
+    let mut config = from_text(preset.name, preset.text.as_bytes())?;
+    if all_categories {
+        let events = track_events(true).data_sources.into_iter().next().and_then(|source| source.config);
+        for its in config.data_sources.iter_mut().filter_map(|source| source.config.as_mut()) {
+            if let (Some(events), true) =
+                (&events, its.name.as_ref().is_some_and(|name| name.as_bytes() == b"track_event"))
+            {
+                its.track_event_config.clone_from(&events.track_event_config);
+            }
+        }
+    }
+    Ok(config)
+}
+
 /// Reads a config; `-` is standard input. It is in text format, in which every mistake is reported
 /// with its place, or encoded.
 pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
@@ -221,6 +238,25 @@ fn random() -> Result<i64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_presets_are_configs() {
+        for preset in esatto_probes::presets::ALL {
+            let config =
+                super::preset(preset.name, true).unwrap_or_else(|failure| panic!("{}: {failure}", preset.name));
+            check(&config).unwrap();
+            assert!(warnings(&config).is_empty(), "{}", preset.name);
+            assert!(crate::machine_sources::are_in(&config), "{}", preset.name);
+            let encoded = config.encode();
+            let has = |text: &[u8]| encoded.windows(text.len()).any(|part| part == text);
+            assert!(
+                has(b"task/task_newtask") && has(b"task/task_rename"),
+                "each thread has its process: {}",
+                preset.name
+            );
+            assert!(has(b"linux.process_stats") && has(b"track_event"), "{}", preset.name);
+        }
+    }
 
     #[test]
     fn a_config_that_is_too_long_is_refused() {

@@ -9,8 +9,9 @@ use esatto_schema::trace_packet::field;
 use esatto_schema::tracing_service_event::DataSourcesReader;
 use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED, TRACING_STARTED};
 use esatto_schema::{
-    RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
-    START_TIMES_FIELD, TracePacketReader, TrackDescriptorReader, start_times,
+    DATA_SOURCE_PROBLEM_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD,
+    SLOW_STOPPING_DATA_SOURCES_FIELD, START_TIMES_FIELD, TracePacketReader, TrackDescriptorReader, data_source_problem,
+    start_times,
 };
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
@@ -18,7 +19,7 @@ const SERVICE_SEQUENCE: u64 = 1;
 
 /// Fields that say where and when the events of a packet happened, or that explain them. A packet
 /// with only these has no event.
-const EXPLANATIONS: [u32; 24] = [
+const EXPLANATIONS: [u32; 25] = [
     field::TIMESTAMP,
     field::TIMESTAMP_CLOCK_ID,
     field::TRUSTED_UID,
@@ -44,6 +45,7 @@ const EXPLANATIONS: [u32; 24] = [
     // The service also writes them about other machines, without its sequence.
     field::SYSTEM_INFO,
     field::REMOTE_CLOCK_SYNC,
+    DATA_SOURCE_PROBLEM_FIELD,
 ];
 
 /// Content of the packets of a recording.
@@ -62,6 +64,10 @@ pub(crate) struct Content {
     /// Look also for data sources that did not answer.
     pub(crate) wants_silent: bool,
     pub(crate) relays: Relays,
+    /// Look also for data sources of machines that did not record everything.
+    pub(crate) wants_problems: bool,
+    /// Names of these data sources, and the reasons.
+    pub(crate) problems: BTreeSet<(String, String)>,
 }
 
 /// Programs that ran before the session recorded them, as in `esatto info`.
@@ -127,6 +133,8 @@ impl Starts {
         ))
     }
 }
+/// Problems that are kept.
+const MAX_PROBLEMS: usize = 50;
 
 /// Relays that disconnected while programs of their machines were recorded, and relays that have
 /// one machine id.
@@ -219,6 +227,7 @@ impl Content {
             && self.starts.left_packets == 0
             && !self.wants_silent
             && !self.relays.are_wanted
+            && !self.wants_problems
     }
 
     /// Looks at a packet, which may hold compressed packets.
@@ -243,6 +252,7 @@ impl Content {
                 field::TRACK_DESCRIPTOR => self.starts.descriptor(found.as_bytes()),
                 field::TRACK_EVENT => (has_event, self.has_track_events) = (true, true),
                 field::TRUSTED_PACKET_SEQUENCE_ID => is_of_service = found.as_u64() == SERVICE_SEQUENCE,
+                DATA_SOURCE_PROBLEM_FIELD => self.problem(found.as_bytes()),
                 field::SERVICE_EVENT if self.wants_silent => self.service_event(found.as_bytes()),
                 id => has_event |= !EXPLANATIONS.contains(&id),
             }
@@ -253,6 +263,15 @@ impl Content {
         }
         if is_about_relays && self.relays.are_wanted {
             self.relays.service_packet(packet);
+        }
+    }
+
+    fn problem(&mut self, problem: &[u8]) {
+        if self.problems.len() < MAX_PROBLEMS {
+            let part = |id| Fields::new(problem).find(|field| field.id == id).map(|field| field.as_bytes());
+            let text = |id| String::from_utf8_lossy(part(id).unwrap_or_default()).into_owned();
+            let problem = (text(data_source_problem::DATA_SOURCE_NAME), text(data_source_problem::REASON));
+            self.problems.insert(problem);
         }
     }
 

@@ -22,6 +22,7 @@ mod mailbox;
 mod metatrace;
 mod polled_file;
 mod polled_folder;
+pub mod presets;
 pub mod privileges;
 mod probes;
 mod probes_program;

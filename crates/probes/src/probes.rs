@@ -1,8 +1,10 @@
 //! [`Probes`]: the producer with all data sources of the machine.
 
+use core::time::Duration;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use crate::control::{Control, Observer};
@@ -31,6 +33,14 @@ pub struct Probes {
 pub struct ProbesHandle {
     stop: UnixStream,
     thread: Option<JoinHandle<io::Result<()>>>,
+    registered: Arc<Registered>,
+}
+
+/// Whether the service knows all data sources.
+#[derive(Debug, Default)]
+struct Registered {
+    is_so: Mutex<bool>,
+    changed: Condvar,
 }
 
 impl Probes {
@@ -48,8 +58,18 @@ impl Probes {
     pub fn spawn_thread(self) -> io::Result<ProbesHandle> {
         let (stop, stopped) = UnixStream::pair()?;
         let stopped = OwnedFd::from(stopped);
-        let thread = Builder::new().name("probes-control".into()).spawn(move || self.run(&stopped, Quiet))?;
-        Ok(ProbesHandle { stop, thread: Some(thread) })
+        let registered = Arc::<Registered>::default();
+        let quiet = Quiet(registered.clone());
+        let thread = Builder::new().name("probes-control".into()).spawn(move || self.run(&stopped, quiet))?;
+        Ok(ProbesHandle { stop, thread: Some(thread), registered })
+    }
+
+    /// Returns the names of all data sources.
+    #[must_use]
+    pub fn data_sources() -> Vec<String> {
+        let groups = sources::all();
+        let all = groups.iter().flat_map(|group| &group.sources);
+        all.map(|source| crate::worker::name_of(source.as_ref())).collect()
     }
 
     pub(crate) fn run(self, stop: &OwnedFd, observer: impl Observer) -> io::Result<()> {
@@ -58,6 +78,15 @@ impl Probes {
 }
 
 impl ProbesHandle {
+    /// Waits until the service knows the data sources, for at most `timeout`. Returns whether it
+    /// does.
+    #[must_use]
+    pub fn wait_registered(&self, timeout: Duration) -> bool {
+        let is_so = self.registered.is_so.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.registered.changed.wait_timeout_while(is_so, timeout, |is_so| !*is_so);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Tears down all instances, and ends.
     ///
     /// # Errors
@@ -82,9 +111,14 @@ impl Drop for ProbesHandle {
 }
 
 /// Observer of probes inside a program.
-struct Quiet;
+struct Quiet(Arc<Registered>);
 
 impl Observer for Quiet {
+    fn registered(&mut self) {
+        *self.0.is_so.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.changed.notify_all();
+    }
+
     fn disconnected(&mut self, why: &str) {
         log::debug!("the probes are not connected: {why}");
     }

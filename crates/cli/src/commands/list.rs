@@ -1,50 +1,25 @@
 //! The command `esatto list`: shows the programs that are connected to the running service.
 
 use core::fmt::Write as _;
-use core::time::Duration;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use esatto_ipc::Error as IpcError;
-use esatto_ports::consumer_port::method::QueryServiceState;
-use esatto_schema::QueryServiceStateRequest;
 use esatto_trace::escape::{Line, is_unsafe};
 use serde_json::json;
 
 use crate::args;
 use crate::console;
 use crate::failure::{Attempt as _, Failure};
-use crate::service_connection::{address, connect, lost};
+use crate::service_connection::{address, connect};
 use crate::service_state::{Category, Lockdown, Program, Programs, sorted};
 
-/// Longest time until the service has sent its answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest cell of a table in characters. Longer ones are cut, because all cells of a column are as
 /// wide as the longest one.
 const MAX_CELL_CHARS: usize = 120;
 
 pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
     let mut client = connect(&address()?)?;
-    let mut programs = Programs::default();
-    let request = client.send_message::<QueryServiceState>(&QueryServiceStateRequest::default(), None);
-    let request = request.map_err(|error| match error {
-        IpcError::NoSuchMethod(_) => Failure::new("cannot list the programs of the service", "it is too old for that"),
-        error => lost(error),
-    })?;
-    let deadline = Instant::now() + ANSWER_TIMEOUT;
-    while !programs.is_known {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let reply = match client.wait_reply(request, Some(left)) {
-            Ok(reply) if !left.is_zero() => reply,
-            Ok(_) | Err(IpcError::Timeout) => {
-                let why = format!("it did not answer within {} s", ANSWER_TIMEOUT.as_secs());
-                return Err(Failure::new("cannot list the programs of the service", why));
-            }
-            Err(error) => return Err(lost(error)),
-        };
-        programs.add_part(&reply)?;
-    }
+    let programs = Programs::query(&mut client)?;
     let text = if args.json { json(&programs) } else { text(&programs) };
     console::print(&text).attempt(|| "cannot show the list".to_owned())?;
     Ok(ExitCode::SUCCESS)

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
+use esatto_probes::presets;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_trace::escape::Line;
@@ -30,6 +31,7 @@ use crate::snapshots::Snapshot;
 use crate::stop_signal::StopSignal;
 use crate::trace_config;
 use crate::trace_output::Output;
+use crate::{machine_service, machine_sources};
 
 /// Time between two updates of the progress. The child is polled at the same interval if the kernel
 /// does not report its end.
@@ -55,9 +57,14 @@ const EXIT_EMPTY: u8 = 3;
 const EXIT_NO_TRIGGER: u8 = 4;
 
 pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
-    let mut config = match &args.config {
-        Some(path) => trace_config::from_file(path)?,
-        None => trace_config::track_events(args.all_categories),
+    let is_service = args.command.is_empty() && machine_service::is_needed();
+    let mut config = match (&args.config, &args.preset) {
+        (Some(path), _) => trace_config::from_file(path)?,
+        (None, Some(preset)) => trace_config::preset(preset, args.all_categories)?,
+        (None, None) if is_service || args.command.is_empty() && machine_sources::are_offered(&address()?) => {
+            trace_config::preset(presets::DEFAULT, args.all_categories)?
+        }
+        (None, None) => trace_config::track_events(args.all_categories),
     };
     trace_config::check(&config)?;
     trace_config::complete(&mut config, args.time)?;
@@ -85,6 +92,8 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     for line in trace_config::warnings(&config) {
         say!("{line}");
     }
+    let _own_service = is_service.then(machine_service::start).transpose()?;
+    let _own_sources = machine_sources::offer(&config, &address, service.as_ref().map(PrivateService::producer))?;
     let has_events = has_track_events(&config);
     let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
     // The session runs, so everything that the command does after it has connected can be recorded.
@@ -361,6 +370,9 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if let Some(who) = names(&recorded.silent.at_stop) {
         say!("{who} did not stop in time. It delays the end of every recording.");
+    }
+    for (source, reason) in &recorded.problems {
+        say!("{} did not record everything: {}.", Line(source), Line(reason.trim_end_matches('.')));
     }
     if let Some(mode) = recorded.programs.lockdown {
         say!("{}", mode.in_words(&recorded.programs));

@@ -1,6 +1,7 @@
 //! The end of a recording: the last events, the stop, and the rest of the trace.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -54,6 +55,8 @@ pub(crate) struct Recorded {
     pub(crate) starts: Starts,
     pub(crate) silent: Silent,
     pub(crate) relays: Relays,
+    /// Data sources of machines that did not record everything, and the reasons.
+    pub(crate) problems: BTreeSet<(String, String)>,
     /// The service has stopped writing its file at the size that the config names; `None` if the
     /// file cannot be read.
     pub(crate) is_cut: Option<bool>,
@@ -149,6 +152,7 @@ impl RecordingSession {
             starts: self.content.starts,
             silent: self.content.silent,
             relays: self.content.relays,
+            problems: self.content.problems,
             is_cut,
             error,
             is_refused,

@@ -45,6 +45,7 @@ use self::timeouts::{Timeouts, patience};
 use crate::awaited_programs::AwaitedPrograms;
 use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
+use crate::machine_sources;
 use crate::producer_filter::wants_other_machines;
 use crate::progress::Counts;
 use crate::service_connection::{connect, lost};
@@ -170,6 +171,7 @@ impl RecordingSession {
         let mut content = Content::default();
         content.relays.are_wanted = wants_other_machines(&config);
         content.wants_track_events = config.data_sources.len() > 1;
+        content.wants_problems = machine_sources::are_in(&config);
         let encoded = config.encode();
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {

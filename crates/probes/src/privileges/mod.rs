@@ -22,6 +22,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use esatto_schema::DataSourceConfigReader;
 use rustix::thread::CapabilitySet;
 
 pub use self::container::hidden_by_container;
@@ -41,6 +42,38 @@ pub struct Missing {
     pub remedy: String,
     /// Whether the data source records nothing at all.
     pub is_everything: bool,
+    right: Right,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    Tracefs,
+    Symbols,
+    Processes,
+    ForeignProcesses,
+    Slabs,
+    Journal,
+}
+
+impl Missing {
+    /// Returns whether an instance with this config, an encoded `DataSourceConfig`, records less.
+    #[must_use]
+    pub fn concerns(&self, config: &[u8]) -> bool {
+        let config = DataSourceConfigReader::new(config);
+        if config.name() != Some(self.data_source.as_bytes()) {
+            return false;
+        }
+        match self.right {
+            Right::Tracefs | Right::Processes | Right::Journal => true,
+            Right::Symbols => config.ftrace_config().is_some_and(|config| config.symbolize_ksyms() == Some(true)),
+            Right::ForeignProcesses => config
+                .process_stats_config()
+                .is_some_and(|config| [config.resolve_process_fds(), config.scan_smaps_rollup()].contains(&Some(true))),
+            Right::Slabs => {
+                config.sys_stats_config().is_some_and(|config| config.slab_period_ms().is_some_and(|ms| ms > 0))
+            }
+        }
+    }
 }
 
 /// Shows one line.
@@ -142,6 +175,7 @@ impl Machine {
         Some(Missing {
             data_source: "linux.ftrace",
             what: "scheduling and other events of the kernel",
+            right: Right::Tracefs,
             why,
             remedy,
             is_everything: true,
@@ -165,6 +199,7 @@ impl Machine {
         Some(Missing {
             data_source: "linux.process_stats",
             what: "processes of other users",
+            right: Right::Processes,
             why: format!("/proc is mounted with hidepid ({why})"),
             remedy: "run as root, or run `sudo mount -o remount,hidepid=0 /proc`".to_owned(),
             is_everything: false,
@@ -175,6 +210,7 @@ impl Machine {
         (!self.can(CapabilitySet::SYS_PTRACE)).then(|| Missing {
             data_source: "linux.process_stats",
             what: "file descriptors and smaps of other users' processes",
+            right: Right::ForeignProcesses,
             why: "CAP_SYS_PTRACE is missing".to_owned(),
             remedy: "run as root, or run `sudo setcap cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep` on the program"
                 .to_owned(),
@@ -198,6 +234,7 @@ impl Machine {
         Some(Missing {
             data_source: "linux.ftrace",
             what: "names of kernel functions",
+            right: Right::Symbols,
             why,
             remedy: remedy.to_owned(),
             is_everything: false,
@@ -210,6 +247,7 @@ impl Machine {
         (why.kind() == io::ErrorKind::PermissionDenied).then(|| Missing {
             data_source: "linux.sys_stats",
             what: "slabs",
+            right: Right::Slabs,
             why: format!("/proc/slabinfo cannot be read: {why}"),
             remedy: "run as root".to_owned(),
             is_everything: false,
@@ -226,6 +264,7 @@ impl Machine {
         Some(Missing {
             data_source: "linux.systemd_journald",
             what: "the journal of the system",
+            right: Right::Journal,
             why: format!("its files cannot be read: {why}"),
             remedy: "run as root, or run `sudo usermod -aG systemd-journal $USER` and log in again".to_owned(),
             is_everything: true,
