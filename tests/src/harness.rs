@@ -2,7 +2,7 @@
 
 use crate::program::{Program, Signal, wait_until};
 use crate::workload::Workload;
-use crate::{Implementation, esatto_bin, peers, wire};
+use crate::{Implementation, beside_this_test, esatto_bin, peers, wire};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -193,9 +193,13 @@ impl Harness {
         command
     }
 
-    /// Starts Perfetto's data sources of the operating system and waits until they are registered.
-    pub fn probes(&self) -> Program {
-        let probes = self.start("traced_probes", &mut self.command(peers::official("traced_probes")));
+    /// Starts the data sources of the operating system and waits until they are registered.
+    pub fn probes(&self, implementation: Implementation) -> Program {
+        let mut command = match implementation {
+            Implementation::Ours => self.command(beside_this_test("traced_probes")),
+            Implementation::Theirs => self.command(peers::official("traced_probes")),
+        };
+        let probes = self.start(&format!("traced_probes-{implementation}"), &mut command);
         self.wait_for_data_source("linux.process_stats");
         probes
     }

@@ -5,5 +5,4 @@ mod a_container_has_the_pid_that_the_system_sees;
 mod a_trace_streamed_into_its_file_is_whole;
 mod every_event_is_in_the_trace;
 mod our_service_makes_the_traces_of_theirs;
-mod probes;
 mod the_checker_notices_missing_events;

@@ -8,5 +8,6 @@ mod examples_in_c_and_cxx_run_on_the_installed_library;
 mod installing_the_c_library;
 mod systemd_accepts_the_units;
 mod the_daemon_works_with_what_its_unit_allows;
+mod the_probes_work_with_what_their_unit_allows;
 mod the_relay_works_with_what_its_unit_allows;
 mod thread_sanitizer_reports_races_of_the_program_only;

@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt;
 /// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has
 /// 9.6.
 const MOST_EXPOSURE: &str = "10";
+/// The same, of the probes, which run as root, with three capabilities.
+const MOST_EXPOSURE_OF_PROBES: &str = "25";
 /// The same, of the relay, which needs the network.
 const MOST_EXPOSURE_OF_RELAY: &str = "20";
 
@@ -20,6 +22,7 @@ fn as_they_are() {
             ("traced.service", "traced"),
             ("traced-producer.socket", "traced"),
             ("traced-consumer.socket", "traced"),
+            ("traced-probes.service", "traced_probes"),
             ("traced-relay.service", "traced_relay"),
             ("traced-relay.socket", "traced_relay"),
         ];
@@ -39,7 +42,12 @@ fn as_they_are() {
 #[test]
 fn and_finds_them_safe() {
     skip(|| {
-        for (unit, most) in [("traced.service", MOST_EXPOSURE), ("traced-relay.service", MOST_EXPOSURE_OF_RELAY)] {
+        let units = [
+            ("traced.service", MOST_EXPOSURE),
+            ("traced-probes.service", MOST_EXPOSURE_OF_PROBES),
+            ("traced-relay.service", MOST_EXPOSURE_OF_RELAY),
+        ];
+        for (unit, most) in units {
             let mut security = systemd("systemd-analyze")?;
             security.args(["security", "--offline=true", "--no-pager", "--threshold", most]);
             let verdict = output(security.arg(folder().join(unit)));

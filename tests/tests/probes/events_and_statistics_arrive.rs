@@ -1,6 +1,7 @@
-//! Perfetto's `traced_probes` gives our service the same packets as its own.
+//! Our `traced_probes` and Perfetto's give both services the same packets.
 
-use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
+use crate::{Pair, tracefs};
+use esatto_tests::{Harness, Peer, Skip, tp};
 
 const STATS: &str = r#"
 buffers { size_kb: 4096 fill_policy: DISCARD }
@@ -25,12 +26,11 @@ data_sources { config {
 mod process_and_system_statistics_arrive {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
-        Peer::Official.require()?;
+    fn scenario(Pair { probes, service }: Pair) -> Result<(), Skip> {
         Peer::TraceProcessor.require()?;
         let harness = Harness::new();
         let _service = harness.service(service);
-        let probes = harness.probes();
+        let probes = harness.probes(probes);
         let trace = harness.record(service, "trace", STATS).finish();
         let all = tp::query(
             &trace,
@@ -51,7 +51,7 @@ mod process_and_system_statistics_arrive {
         tp::assert_clean(&trace);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    crate::for_each_pair!(scenario);
 }
 
 const FTRACE: &str = r#"
@@ -71,20 +71,15 @@ data_sources { config {
 data_sources { config { name: "linux.process_stats" process_stats_config { scan_all_processes_on_start: true } } }
 "#;
 
-/// There is one tracefs for all: the tests of this file that use it take turns.
-static TRACEFS: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 mod kernel_events_arrive {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
-        Peer::Official.require()?;
+    fn scenario(Pair { probes, service }: Pair) -> Result<(), Skip> {
         Peer::TraceProcessor.require()?;
-        let _turn = TRACEFS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        esatto_tests::mount_tracefs()?;
+        let _turn = tracefs()?;
         let harness = Harness::new();
         let _service = harness.service(service);
-        let _probes = harness.probes();
+        let _probes = harness.probes(probes);
         harness.wait_for_data_source("linux.ftrace");
         let mut recording = harness.record(service, "trace", FTRACE);
         harness.wait_for_sessions(1);
@@ -108,5 +103,5 @@ mod kernel_events_arrive {
         tp::assert_clean(&trace);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    crate::for_each_pair!(scenario);
 }

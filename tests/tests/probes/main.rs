@@ -1,0 +1,58 @@
+//! The data sources of the operating system: our `traced_probes` beside Perfetto's.
+
+mod a_failed_set_up_has_its_reason_in_the_trace;
+mod both_probes_record_the_same;
+mod events_and_statistics_arrive;
+mod the_program_keeps_its_promises;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use esatto_tests::{Implementation, Peer, Skip};
+
+/// Implementations of the two programs of a recording.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    probes: Implementation,
+    service: Implementation,
+}
+
+impl Pair {
+    fn require(self) -> Result<(), Skip> {
+        Peer::TraceProcessor.require()?;
+        if [self.probes, self.service].contains(&Implementation::Theirs) {
+            Peer::Official.require()?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs a scenario, a `fn(Pair) -> Result<(), Skip>`, for our probes and theirs, with our service
+/// and theirs.
+macro_rules! for_each_pair {
+    ($scenario:path) => {
+        $crate::for_each_pair!(@ $scenario,
+            ours_with_our_service Ours Ours, ours_with_their_service Ours Theirs,
+            theirs_with_our_service Theirs Ours, theirs_with_their_service Theirs Theirs);
+    };
+    (@ $scenario:path, $($name:ident $probes:ident $service:ident),*) => {$(
+        #[test]
+        fn $name() {
+            let pair = $crate::Pair {
+                probes: esatto_tests::Implementation::$probes,
+                service: esatto_tests::Implementation::$service,
+            };
+            esatto_tests::skip(|| {
+                pair.require()?;
+                $scenario(pair)
+            });
+        }
+    )*};
+}
+use for_each_pair;
+
+/// Mounts tracefs. There is one for all, so the tests that use it take turns.
+fn tracefs() -> Result<MutexGuard<'static, ()>, Skip> {
+    static TRACEFS: Mutex<()> = Mutex::new(());
+    esatto_tests::mount_tracefs()?;
+    Ok(TRACEFS.lock().unwrap_or_else(PoisonError::into_inner))
+}
