@@ -23,6 +23,7 @@ use esatto_ipc::sys::{PollFd, poll};
 use crate::boosts::Boosts;
 use crate::data_source::{DataSource, Instance, InstanceId, Monotonic, Observations, SetupError};
 use crate::mailbox::{Command, Mailbox};
+use crate::metatrace;
 use crate::problem;
 use crate::replies::{Replies, Reply};
 use crate::sources::SourceGroup;
@@ -33,6 +34,8 @@ const COMMANDS_PER_TURN: usize = 64;
 /// Data sources, with the thread on which they work.
 pub(crate) struct Worker {
     sources: Vec<Box<dyn DataSource + Send>>,
+    /// Names of the data sources.
+    names: Vec<&'static str>,
     instances: BTreeMap<InstanceId, Entry>,
     mailbox: Arc<Mailbox>,
     /// Mailboxes of the other workers.
@@ -73,8 +76,11 @@ impl Worker {
         clock: fn() -> Monotonic,
     ) -> Self {
         let (sources, instances) = (group.sources, BTreeMap::new());
+        // Once per process: they also name records of the probes' own activity.
+        let names = sources.iter().map(|source| &*name_of(source.as_ref()).leak()).collect();
         Self {
             sources,
+            names,
             instances,
             mailbox,
             others,
@@ -145,7 +151,7 @@ impl Worker {
         self.boosts.begin(&instance);
         let failure = source.set_up(instance).err();
         if let Some(reason) = &failure {
-            log::warn!("{} cannot record: {reason}", name_of(source.as_ref()));
+            log::warn!("{} cannot record: {reason}", self.names[index]);
         }
         self.instances.insert(id, Entry { source: index, failure, is_started: false });
         self.mailbox.set_instances(self.instances.len());
@@ -157,7 +163,7 @@ impl Worker {
             let source = &mut self.sources[entry.source];
             match &entry.failure {
                 None => source.start(id, writer),
-                Some(reason) => problem::write(&mut writer, &name_of(source.as_ref()), &reason.0),
+                Some(reason) => problem::write(&mut writer, self.names[entry.source], &reason.0),
             }
         }
         self.replies.send(Reply::Started(id));
@@ -168,6 +174,7 @@ impl Worker {
             return;
         };
         let index = entry.source;
+        let _flush = metatrace::scope(self.names[index]);
         self.sources[index].flush(id, &mut self.observations);
         self.pass_observations(index);
     }
@@ -196,6 +203,7 @@ impl Worker {
             let is_due = |now| source.deadline().is_some_and(|deadline| deadline <= now);
             let now = (self.clock)();
             if is_due(now) {
+                let _turn = metatrace::scope(self.names[index]);
                 source.tick(now, &mut self.observations);
                 self.pass_observations(index);
             }
@@ -229,6 +237,7 @@ impl Worker {
         ready.dedup();
         for index in ready {
             let now = (self.clock)();
+            let _turn = metatrace::scope(self.names[index]);
             self.sources[index].tick(now, &mut self.observations);
             self.pass_observations(index);
         }

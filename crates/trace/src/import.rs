@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use esatto_protozero::Fields;
-use esatto_schema::{clock_snapshot, ftrace_event_bundle, process_tree, trace_packet::field as packet_field};
+use esatto_schema::{
+    DATA_SOURCE_PROBLEM_FIELD, clock_snapshot, ftrace_event_bundle, process_tree, trace_packet::field as packet_field,
+};
 
 use crate::clock_conversion::{ClockKey, Clocks, Reading};
 use crate::counters::Counters;
@@ -495,7 +497,11 @@ impl Import {
 
     /// Returns the name of a kind of packet.
     pub(crate) fn type_name(id: u32) -> String {
-        if id == 0 { "(empty)".to_owned() } else { field_names::name(field_names::trace_packet(), id) }
+        match id {
+            0 => "(empty)".to_owned(),
+            DATA_SOURCE_PROBLEM_FIELD => "data_source_problem".to_owned(),
+            id => field_names::name(field_names::trace_packet(), id),
+        }
     }
 }
 

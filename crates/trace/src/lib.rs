@@ -66,7 +66,7 @@ pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
     packets,
 };
-pub use service_report::{BufferStats, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
+pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
 pub use summary::{
     ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, ProcessSummary, Reading, SequenceSummary,
     SliceSummary, Summary, ThreadSummary, TrackSummary, TypeSummary,

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{
-    GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD,
-    SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info,
-    trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    DATA_SOURCE_PROBLEM_FIELD, GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD, REFUSED_DATA_SOURCES_FIELD,
+    RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
+    data_source_problem, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
+    tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -158,6 +159,19 @@ pub struct NamedDataSource {
     pub name: String,
 }
 
+/// A data source that did not record, or not everything, and said so in the trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataSourceProblem {
+    /// The name of the data source.
+    pub data_source: String,
+    /// What failed, why, and what to do.
+    pub reason: String,
+}
+
+/// Problems of data sources that are read. A producer writes one for each instance.
+const MAX_DATA_SOURCE_PROBLEMS: usize = 256;
+
 #[derive(Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) config: Option<Vec<u8>>,
@@ -168,6 +182,7 @@ pub(crate) struct Meta {
     pub(crate) first_stats: Option<TraceStats>,
     pub(crate) events: Vec<ServiceEvent>,
     pub(crate) triggers: Vec<ServiceEvent>,
+    pub(crate) data_source_problems: Vec<DataSourceProblem>,
     pub(crate) synchronization_markers: u64,
     pub(crate) progress: Progress,
 }
@@ -240,6 +255,15 @@ impl Meta {
                 let stats = TraceStats::decode(payload);
                 self.first_stats.get_or_insert_with(|| stats.clone());
                 self.stats = Some(stats);
+            }
+            DATA_SOURCE_PROBLEM_FIELD if self.data_source_problems.len() < MAX_DATA_SOURCE_PROBLEMS => {
+                let part =
+                    |id| Fields::new(payload).find(|f| f.id == id).map_or_else(String::new, |f| text(f.as_bytes()));
+                let data_source = part(data_source_problem::DATA_SOURCE_NAME);
+                let problem = DataSourceProblem { data_source, reason: part(data_source_problem::REASON) };
+                if !self.data_source_problems.contains(&problem) {
+                    self.data_source_problems.push(problem);
+                }
             }
             packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
             packet_field::SERVICE_EVENT => {

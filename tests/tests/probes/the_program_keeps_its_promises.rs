@@ -55,13 +55,13 @@ fn it_waits_for_the_service_and_comes_back_to_the_next() {
 #[test]
 fn it_tells_when_its_data_sources_are_registered() {
     let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
     let (mut ready, theirs) = UnixStream::pair().expect("sockets");
     ready.set_read_timeout(Some(esatto_tests::DEADLINE)).expect("the socket is ours");
     let inherited = rustix::io::fcntl_dupfd_cloexec(&theirs, 100).expect("there are descriptors");
     rustix::io::fcntl_setfd(&inherited, rustix::io::FdFlags::empty()).expect("it is open");
     let mut command = harness.command(beside_this_test("traced_probes"));
     command.env("TRACED_PROBES_NOTIFY_FD", inherited.as_raw_fd().to_string());
-    let _service = harness.service(Implementation::Ours);
     let mut probes = harness.start("traced_probes", &mut command);
     drop((inherited, theirs));
     let mut bytes = Vec::new();

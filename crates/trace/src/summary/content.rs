@@ -110,6 +110,7 @@ impl Summary {
             progress: import.meta.progress,
             service_events: import.meta.events,
             triggers: import.meta.triggers,
+            data_source_problems: import.meta.data_source_problems,
         }
     }
 }

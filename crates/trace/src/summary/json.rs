@@ -34,6 +34,7 @@ impl Summary {
     /// | `stats` | `{buffers: [{FIELD: n}], chunks_discarded, patches_discarded, invalid_packets, flushes_requested, flushes_succeeded, flushes_failed, final_flush_succeeded}` |
     /// | `service_events` | `[{name, ts_ns, machine_id, machine_names: [], data_sources: [{producer, name}]}]` |
     /// | `triggers` | `[{name, ts_ns}]` |
+    /// | `data_source_problems` | `[{data_source, reason}]` |
     /// | `problems` | `{RULE: n}`: rules of the format that the trace breaks |
     /// | `interning_errors` | a number |
     pub fn to_json(&self) -> Value {
@@ -218,6 +219,10 @@ impl Summary {
                 "data_sources": sources.collect::<Vec<_>>(),
             })
         });
+        let data_source_problems = self
+            .data_source_problems
+            .iter()
+            .map(|problem| json!({"data_source": problem.data_source, "reason": problem.reason}));
         let triggers = self.triggers.iter().map(|event| json!({"name": event.name, "ts_ns": event.ts_ns}));
         let value = json!({
             "errors": errors.collect::<Vec<_>>(),
@@ -242,6 +247,7 @@ impl Summary {
             "stats": stats,
             "service_events": service_events.collect::<Vec<_>>(),
             "triggers": triggers.collect::<Vec<_>>(),
+            "data_source_problems": data_source_problems.collect::<Vec<_>>(),
             "problems": self.problems,
             "interning_errors": self.interning_errors,
         });

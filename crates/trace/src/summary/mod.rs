@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::import::Import;
 use crate::machines::HOST;
 use crate::packet_reader::PacketReader;
-use crate::service_report::{Progress, ServiceEvent, SystemInfo, TraceStats};
+use crate::service_report::{DataSourceProblem, Progress, ServiceEvent, SystemInfo, TraceStats};
 use crate::timeline::Timeline;
 use crate::trace::TrackType;
 
@@ -106,6 +106,8 @@ pub struct Summary {
     pub service_events: Vec<ServiceEvent>,
     /// Received triggers.
     pub triggers: Vec<ServiceEvent>,
+    /// Data sources that did not record everything.
+    pub data_source_problems: Vec<DataSourceProblem>,
     /// Rules of the format that the trace breaks, by name, with counts.
     pub problems: BTreeMap<&'static str, u64>,
     /// Interned values that were used but never sent.

@@ -42,6 +42,7 @@ impl fmt::Display for Summary {
                 writeln!(f, "  {}", Line(line))?;
             }
         }
+        write!(f, "{}", self.data_source_problem_table())?;
         write!(f, "{}", self.problem_table())?;
         self.loss_lines(f)
     }
@@ -394,6 +395,14 @@ impl Summary {
         }
         for trigger in &self.triggers {
             table.row(|| [at(trigger.ts_ns), format!("trigger {}", trigger.name)]);
+        }
+        table
+    }
+
+    fn data_source_problem_table(&self) -> Table {
+        let mut table = Table::new("Data sources that did not record everything", &["data source", "reason"]);
+        for problem in &self.data_source_problems {
+            table.important_row(|| [problem.data_source.clone(), problem.reason.clone()]);
         }
         table
     }
