@@ -15,6 +15,7 @@ mod clocks;
 mod control;
 mod data_source;
 mod ftrace;
+mod ftrace_reset;
 #[doc(hidden)]
 pub mod fuzzing;
 mod instances;

@@ -9,6 +9,7 @@ use esatto_daemon_program::process::{ignore_signals, notify_readiness, print, ra
 use esatto_daemon_program::{ServiceManager, Verbosity, background};
 
 use crate::control::Observer;
+use crate::ftrace_reset::{MOUNT_POINTS, reset_ftrace};
 use crate::probes::{Options, Probes};
 
 const HELP: &str = "\
@@ -62,6 +63,10 @@ fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCo
     match invocation {
         Invocation::Help => print(&HELP.replace("Usage: traced_probes ", &format!("Usage: {command} "))),
         Invocation::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
+        Invocation::Serve(settings) if settings.cleans_up_only => {
+            settings.verbosity.start_log();
+            reset_ftrace(&MOUNT_POINTS).map(|()| ExitCode::SUCCESS)
+        }
         Invocation::Serve(settings) if settings.background && !background::is_child() => {
             background::start().map_err(|e| format!("cannot start in the background: {e}"))
         }
@@ -80,6 +85,9 @@ fn serve(settings: &Settings) -> Result<(), String> {
     let stop = stop_signal().map_err(failed("handle signals"))?;
     let announcements = Announcements { manager: ServiceManager::from_environment(), state: State::Unknown };
     announcements.manager.ready("Connecting to the tracing service");
+    if settings.reset_ftrace {
+        reset_ftrace(&MOUNT_POINTS).unwrap_or_else(|why| log::warn!("{why}"));
+    }
     crate::privileges::drop_unneeded();
     for missing in crate::privileges::missing() {
         match missing.is_everything {

@@ -34,8 +34,10 @@ data_sources { config { name: "perfetto.metatrace" } }
 const ENTER: &str = r#"
 set -e
 mount --make-rprivate /
-mkdir -p /run/traced-probes
-mount -t tmpfs tmpfs /run/traced-probes
+mount -t tmpfs tmpfs /run
+mkdir -p -m 700 /run/esatto/probes
+mount --bind /run/esatto/probes /run/esatto/probes
+mount -o remount,bind,ro /run
 mount -o remount,bind,ro /
 mount -o remount,bind,ro /sys
 if [ -d /sys/kernel/tracing/events ]; then mount -o remount,bind,rw /sys/kernel/tracing; fi
