@@ -1,4 +1,5 @@
 //! Parsers of foreign bytes, for the fuzzers of the project. Not part of the API.
 
+pub use crate::ftrace::fuzz as ftrace;
 pub use crate::sys_stats::fuzz as sys_stats;
 pub use crate::system_info::fuzz as system_info;

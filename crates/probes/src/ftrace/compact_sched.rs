@@ -1,15 +1,14 @@
 //! [`CompactSched`]: scheduling events as columns of numbers (`docs/spec/probes.md` §8).
 
 use esatto_protozero::Message;
-use esatto_protozero::cursor::varint_word;
-use esatto_protozero::wire::{MAX_VARINT_SIZE, encode_varint};
 
 use super::event_layout::EventLayout;
 use super::field_kind::{FieldKind, Width};
 use super::page::RawEvent;
+use super::wire_buffer::WireBuffer;
 
-/// Events of each kind in a bundle. A batch of 32 small pages has about as many.
-const MAX_EVENTS_PER_BUNDLE: usize = 2048;
+/// Scheduling events in a bundle. A batch of 32 small pages has about as many.
+const MAX_SCHED_EVENTS_PER_BUNDLE: u32 = 2048;
 /// Names in a bundle.
 const MAX_COMMS_PER_BUNDLE: usize = 64;
 
@@ -46,22 +45,16 @@ pub(crate) struct CompactSched {
     comms: Comms,
     switches: Columns<4>,
     wakings: Columns<5>,
+    /// Events for which there is room; 0 when there is none for further names.
+    room: u32,
 }
 
 /// A list of events: the time of each, and its `N` other values.
 #[derive(Debug)]
 struct Columns<const N: usize> {
-    times: Column,
-    values: [Column; N],
+    times: WireBuffer,
+    values: [WireBuffer; N],
     last_time: u64,
-    events: usize,
-}
-
-/// Values as varints, one after the other.
-#[derive(Debug)]
-struct Column {
-    bytes: Box<[u8]>,
-    len: usize,
 }
 
 /// Names of threads by their index in the bundle.
@@ -112,18 +105,14 @@ fn comm_at(layout: &EventLayout, number: u32) -> Option<usize> {
 
 impl CompactSched {
     pub(crate) fn new() -> Self {
-        Self {
-            comms: Comms { names: Vec::new(), slots: [0; COMM_SLOTS] },
-            switches: Columns::new(),
-            wakings: Columns::new(),
-        }
+        let comms = Comms { names: Vec::new(), slots: [0; COMM_SLOTS] };
+        Self { comms, switches: Columns::new(), wakings: Columns::new(), room: MAX_SCHED_EVENTS_PER_BUNDLE }
     }
 
     /// True if the bundle must end before the next event.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.comms.names.len() >= MAX_COMMS_PER_BUNDLE
-            || self.switches.events.max(self.wakings.events) >= MAX_EVENTS_PER_BUNDLE
+    #[inline(always)]
+    pub(crate) const fn is_full(&self) -> bool {
+        self.room == 0
     }
 
     /// Adds a `sched_switch`. Returns the thread that runs next, or `None` if the event is too short.
@@ -140,7 +129,7 @@ impl CompactSched {
         };
         let next_pid = read_i32(data, format.next_pid_at)?;
         let next_prio = read_i32(data, format.next_prio_at)?;
-        let comm = self.comms.index_of(&read(data, format.next_comm_at)?);
+        let comm = self.index_of(&read(data, format.next_comm_at)?);
         let values = [prev_state as u64, i64::from(next_pid) as u64, i64::from(next_prio) as u64, comm];
         self.switches.push(event.time, values);
         Some(next_pid)
@@ -157,7 +146,7 @@ impl CompactSched {
         let target_cpu = read_i32(data, format.target_cpu_at)?;
         let prio = read_i32(data, format.prio_at)?;
         let flags = *data.get(format.common_flags_at)?;
-        let comm = self.comms.index_of(&read(data, format.comm_at)?);
+        let comm = self.index_of(&read(data, format.comm_at)?);
         let [pid_value, target_cpu, prio] = [pid, target_cpu, prio].map(|value| i64::from(value) as u64);
         self.wakings.push(event.time, [pid_value, target_cpu, prio, comm, u64::from(flags)]);
         Some(pid)
@@ -165,7 +154,7 @@ impl CompactSched {
 
     /// Writes the events into a bundle, if there are any, and forgets them.
     pub(crate) fn write(&mut self, bundle: &mut Message<'_>) {
-        if self.switches.events + self.wakings.events == 0 {
+        if self.comms.names.is_empty() {
             return;
         }
         let mut message = bundle.begin(4);
@@ -179,90 +168,66 @@ impl CompactSched {
         self.wakings.write(&mut message, 7, [8, 9, 10, 11, 12]);
         self.comms.names.clear();
         self.comms.slots.fill(0);
+        self.room = MAX_SCHED_EVENTS_PER_BUNDLE;
+    }
+
+    /// Returns the index of the name in the event that is being added.
+    #[inline(always)]
+    fn index_of(&mut self, comm: &[u8; COMM_SIZE]) -> u64 {
+        self.room = self.room.saturating_sub(1);
+        let (index, is_new) = self.comms.index_of(comm);
+        if is_new && self.comms.names.len() >= MAX_COMMS_PER_BUNDLE {
+            self.room = 0;
+        }
+        index
     }
 }
 
 impl<const N: usize> Columns<N> {
     fn new() -> Self {
-        Self { times: Column::new(), values: [(); N].map(|()| Column::new()), last_time: 0, events: 0 }
+        Self { times: WireBuffer::new(), values: [(); N].map(|()| WireBuffer::new()), last_time: 0 }
     }
 
     #[inline(always)]
     fn push(&mut self, time: u64, values: [u64; N]) {
-        self.times.push(time.wrapping_sub(self.last_time));
+        self.times.varint(time.wrapping_sub(self.last_time));
         self.last_time = time;
         for (column, value) in self.values.iter_mut().zip(values) {
-            column.push(value);
+            column.varint(value);
         }
-        self.events += 1;
     }
 
     /// Writes the columns as packed fields and empties them.
     fn write(&mut self, message: &mut Message<'_>, times: u32, numbers: [u32; N]) {
-        if self.events == 0 {
+        if self.times.is_empty() {
             return;
         }
-        self.times.write(message, times);
-        for (column, number) in self.values.iter_mut().zip(numbers) {
-            column.write(message, number);
+        let columns = core::iter::once(&mut self.times).chain(&mut self.values);
+        for (column, number) in columns.zip([times].into_iter().chain(numbers)) {
+            message.bytes(number, column.as_slice());
+            column.clear();
         }
-        (self.last_time, self.events) = (0, 0);
-    }
-}
-
-impl Column {
-    fn new() -> Self {
-        // A value is stored as a word, of which a part may lie after the end of the varint.
-        Self { bytes: vec![0; MAX_EVENTS_PER_BUNDLE * MAX_VARINT_SIZE + size_of::<u64>()].into(), len: 0 }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, value: u64) {
-        let (word, len) = if value < 0x80 {
-            (value, 1)
-        } else if let Some(varint) = varint_word(value) {
-            varint
-        } else {
-            return self.push_long(value);
-        };
-        if let Some(room) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
-            *room = word.to_le_bytes();
-            self.len += len;
-        }
-    }
-
-    #[cold]
-    fn push_long(&mut self, value: u64) {
-        let mut bytes = [0; MAX_VARINT_SIZE];
-        let len = encode_varint(value, &mut bytes);
-        if let Some(room) = self.bytes.get_mut(self.len..self.len + len) {
-            room.copy_from_slice(&bytes[..len]);
-            self.len += len;
-        }
-    }
-
-    fn write(&mut self, message: &mut Message<'_>, number: u32) {
-        message.bytes(number, &self.bytes[..self.len]);
-        self.len = 0;
+        self.last_time = 0;
     }
 }
 
 impl Comms {
-    /// Returns the index of a name, and adds the name if it is new.
+    /// Returns the index of a name, and true if the name is new.
     #[inline]
-    fn index_of(&mut self, comm: &[u8; COMM_SIZE]) -> u64 {
+    fn index_of(&mut self, comm: &[u8; COMM_SIZE]) -> (u64, bool) {
         let name = up_to_nul(comm);
         let mut slot = hash(name);
         loop {
-            let Some(index) = self.slots[slot].checked_sub(1) else { return self.add(name, slot) };
+            let Some(index) = self.slots[slot].checked_sub(1) else { return (self.add(name, slot), true) };
             if self.names[usize::from(index)] == name {
-                return u64::from(index);
+                return (u64::from(index), false);
             }
             slot = (slot + 1) % COMM_SLOTS;
         }
     }
 
     #[cold]
+    #[inline(never)]
     fn add(&mut self, name: [u64; 2], slot: usize) -> u64 {
         self.names.push(name);
         self.slots[slot] = self.names.len() as u8;

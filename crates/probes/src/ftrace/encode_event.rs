@@ -10,14 +10,24 @@ use super::page::RawEvent;
 use super::printk_formats::PrintkFormats;
 use super::schema::FieldType;
 use super::seen_tids::SeenTids;
+use super::source_encoder::Kprobe;
 use super::symbol_indexes::SymbolIndexes;
+use super::wire_buffer::{Tag, WireBuffer};
 use crate::data_source::Observed;
 
-/// Numbers of fields of `FtraceEvent`.
-const TIMESTAMP: u32 = 1;
-const PID: u32 = 2;
+/// Field of `FtraceEventBundle`.
+const EVENT: u32 = 2;
+
+/// Fields of `FtraceEvent`.
+const TIMESTAMP: Tag = Tag::varint(1);
+const PID: Tag = Tag::varint(2);
 /// The older encoding of events that the schema does not have.
-const GENERIC: u32 = 327;
+const GENERIC: Tag = Tag::bytes(327);
+
+/// Fields of `GenericFtraceEvent` and of `KprobeEvent`.
+const NAME: Tag = Tag::bytes(1);
+const FIELD: Tag = Tag::bytes(2);
+const KPROBE_TYPE: Tag = Tag::varint(2);
 
 /// Files that one read may report to other data sources.
 const MAX_INODES_PER_READ: usize = 8192;
@@ -35,7 +45,9 @@ pub(crate) struct EventWriter<'a> {
     pub(crate) printk_formats: &'a PrintkFormats,
     pub(crate) references: &'a mut References,
     pub(crate) observed: &'a mut Observed,
-    /// Device and inode of the event that is being written.
+    /// The event that is being written.
+    pub(crate) buffer: &'a mut WireBuffer,
+    /// Device and inode of this event.
     pub(crate) device: Option<u64>,
     pub(crate) inode: Option<u64>,
 }
@@ -54,63 +66,86 @@ impl References {
 }
 
 /// True if the data has all fields of its layout, and dynamic fields lie within it.
+#[inline]
 pub(crate) fn is_valid(layout: &EventLayout, data: &[u8]) -> bool {
-    data.len() >= layout.min_len
-        && layout.copies.iter().all(|copy| match copy.kind {
-            FieldKind::DynamicString(_) | FieldKind::DynamicBytes(_) => dynamic(copy, data).is_some(),
-            _ => true,
-        })
+    data.len() >= layout.min_len && (!layout.has_dynamic_fields || are_dynamic_fields_valid(layout, data))
+}
+
+fn are_dynamic_fields_valid(layout: &EventLayout, data: &[u8]) -> bool {
+    layout.copies.iter().all(|copy| !copy.kind.is_dynamic() || dynamic(copy, data).is_some())
 }
 
 impl EventWriter<'_> {
-    /// Writes time and pid of an event, and `write`s its message. Returns the pid.
-    #[inline(always)]
-    pub(crate) fn write(
-        &mut self,
-        bundle: &mut Message<'_>,
-        layout: &EventLayout,
-        event: &RawEvent<'_>,
-        write: impl FnOnce(&mut Self, &mut Message<'_>),
-    ) {
-        let mut message = bundle.begin(2);
-        message.varint(TIMESTAMP, event.time);
-        if let Some(pid) = common_pid(layout, event.data) {
-            message.int(PID, i64::from(pid));
-            self.see(pid);
-        }
-        write(self, &mut message);
-    }
-
     /// Writes the fields of an event as its message.
     #[inline]
-    pub(crate) fn fields(&mut self, event: &mut Message<'_>, layout: &EventLayout, data: &[u8]) {
-        let mut message = event.begin(layout.number);
+    pub(crate) fn write(&mut self, bundle: &mut Message<'_>, layout: &EventLayout, event: &RawEvent<'_>) {
+        self.begin(layout, event);
+        let message = self.buffer.begin(layout.tag);
         for copy in &layout.copies {
-            self.field(&mut message, copy, copy.number, data);
+            self.field(copy, copy.tag, event.data);
         }
-        drop(message);
-        self.finish_event();
+        self.buffer.end(message);
+        self.finish(bundle);
     }
 
     /// Writes the fields of an event in the older encoding for events that the schema does not have:
     /// each with its name.
-    pub(crate) fn named_fields(&mut self, event: &mut Message<'_>, layout: &EventLayout, data: &[u8]) {
-        let Some(generic) = &layout.generic else { return };
-        let mut message = event.begin(GENERIC);
-        message.string(1, &layout.name);
-        for (copy, name) in layout.copies.iter().zip(&generic.field_names) {
+    pub(crate) fn write_named(&mut self, bundle: &mut Message<'_>, layout: &EventLayout, event: &RawEvent<'_>) {
+        self.begin(layout, event);
+        let message = self.buffer.begin(GENERIC);
+        self.buffer.bytes_field(NAME, layout.name.as_bytes());
+        let names = layout.generic.as_ref().map(|generic| &*generic.field_names).unwrap_or_default();
+        for (copy, name) in layout.copies.iter().zip(names) {
             let number = match copy.kind.generic_type() {
                 FieldType::Int64 => 4,
                 FieldType::Uint64 => 5,
                 FieldType::String => 3,
                 _ => continue,
             };
-            let mut field = message.begin(2);
-            field.string(1, name);
-            self.field(&mut field, copy, number, data);
+            let field = self.buffer.begin(FIELD);
+            self.buffer.bytes_field(NAME, name.as_bytes());
+            self.field(copy, copy.kind.tag(number), event.data);
+            self.buffer.end(field);
         }
-        drop(message);
-        self.finish_event();
+        self.buffer.end(message);
+        self.finish(bundle);
+    }
+
+    /// Writes an event of a kernel probe.
+    pub(crate) fn write_kprobe(
+        &mut self,
+        bundle: &mut Message<'_>,
+        layout: &EventLayout,
+        event: &RawEvent<'_>,
+        kprobe: Option<&Kprobe>,
+    ) {
+        self.begin(layout, event);
+        let message = self.buffer.begin(layout.tag);
+        self.buffer.bytes_field(NAME, kprobe.map_or(&*layout.name, |kprobe| &*kprobe.name).as_bytes());
+        if let Some(kprobe) = kprobe {
+            self.buffer.varint_field(KPROBE_TYPE, kprobe.kind as u64);
+        }
+        self.buffer.end(message);
+        self.finish(bundle);
+    }
+
+    /// Writes time and thread.
+    #[inline(always)]
+    fn begin(&mut self, layout: &EventLayout, event: &RawEvent<'_>) {
+        self.buffer.clear();
+        self.buffer.varint_field(TIMESTAMP, event.time);
+        if let Some(pid) = common_pid(layout, event.data) {
+            self.buffer.varint_field(PID, i64::from(pid) as u64);
+            self.see(pid);
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, bundle: &mut Message<'_>) {
+        bundle.bytes(EVENT, self.buffer.as_slice());
+        if let (Some(device), Some(inode)) = (self.device, self.inode) {
+            self.see_file(device, inode);
+        }
     }
 
     /// Notes a thread for the other data sources.
@@ -121,60 +156,73 @@ impl EventWriter<'_> {
         }
     }
 
-    fn finish_event(&mut self) {
-        if let (Some(device), Some(inode)) = (self.device.take(), self.inode.take())
-            && self.references.inodes.len() < MAX_INODES_PER_READ
-            && self.references.inodes.insert((device, inode))
-        {
+    /// Notes a file for the other data sources.
+    #[cold]
+    fn see_file(&mut self, device: u64, inode: u64) {
+        if self.references.inodes.len() < MAX_INODES_PER_READ && self.references.inodes.insert((device, inode)) {
             self.observed.inodes.push((device, inode));
         }
     }
 
-    /// Writes one field as `number`. The data is valid.
+    /// Writes one field. The data is valid.
     #[inline(always)]
-    fn field(&mut self, message: &mut Message<'_>, copy: &FieldCopy, number: u32, data: &[u8]) {
-        let at = usize::from(copy.offset);
-        let field = data.get(at..).unwrap_or_default();
+    fn field(&mut self, copy: &FieldCopy, tag: Tag, data: &[u8]) {
+        let field = data.get(usize::from(copy.offset)..).unwrap_or_default();
         match copy.kind {
-            FieldKind::Signed(width) => message.int(number, signed(field, width)),
-            FieldKind::Unsigned(width) => message.varint(number, unsigned(field, width)),
-            FieldKind::Bool => message.varint(number, unsigned(field, Width::W1)),
+            FieldKind::Signed(width) => self.buffer.varint_field(tag, signed(field, width) as u64),
+            FieldKind::Unsigned(width) => self.buffer.varint_field(tag, unsigned(field, width)),
             FieldKind::Pid | FieldKind::CommonPid => {
                 let pid = signed(field, Width::W4);
-                message.int(number, pid);
+                self.buffer.varint_field(tag, pid as u64);
                 self.see(pid as i32);
             }
-            FieldKind::FixedString => {
-                let field = field.get(..usize::from(copy.size)).unwrap_or_default();
-                message.bytes(number, until_nul(field));
+            FieldKind::FixedString => match field.get(..usize::from(copy.size)).map(<&[u8; 16]>::try_from) {
+                Some(Ok(name)) => self.buffer.short_field(tag, name, length_before_nul(name)),
+                _ => self.buffer.bytes_field(tag, until_nul(&field[..usize::from(copy.size).min(field.len())])),
+            },
+            _ => self.rare_field(copy, tag, field, data),
+        }
+    }
+
+    /// Writes a field of one of the less frequent kinds.
+    #[inline(never)]
+    fn rare_field(&mut self, copy: &FieldCopy, tag: Tag, field: &[u8], data: &[u8]) {
+        match copy.kind {
+            FieldKind::Signed(_)
+            | FieldKind::Unsigned(_)
+            | FieldKind::Pid
+            | FieldKind::CommonPid
+            | FieldKind::FixedString => {}
+            FieldKind::Bool => self.buffer.varint_field(tag, unsigned(field, Width::W1)),
+            FieldKind::RestString => self.buffer.bytes_field(tag, until_nul(field)),
+            FieldKind::ConstantString(width) => {
+                self.buffer.bytes_field(tag, self.printk_formats.get(unsigned(field, width)));
             }
-            FieldKind::RestString => message.bytes(number, until_nul(field)),
-            FieldKind::ConstantString(width) => message.bytes(number, self.printk_formats.get(unsigned(field, width))),
             FieldKind::DynamicString(_) => match dynamic(copy, data) {
                 Some([]) | None => {}
-                Some(text) => message.bytes(number, until_nul(text)),
+                Some(text) => self.buffer.bytes_field(tag, until_nul(text)),
             },
             FieldKind::DynamicBytes(_) => match dynamic(copy, data) {
                 Some([]) | None => {}
-                Some(bytes) => message.bytes(number, bytes),
+                Some(bytes) => self.buffer.bytes_field(tag, bytes),
             },
             FieldKind::Inode(width) => {
                 let inode = unsigned(field, width);
                 self.inode = Some(inode);
-                message.varint(number, inode);
+                self.buffer.varint_field(tag, inode);
             }
             FieldKind::Device(width) => {
                 let device = user_space_device(unsigned(field, width));
                 self.device = Some(device);
-                message.varint(number, device);
+                self.buffer.varint_field(tag, device);
             }
             FieldKind::Address(width) => {
                 let index = self.references.symbols.index_of(unsigned(field, width));
-                message.varint(number, u64::from(index));
+                self.buffer.varint_field(tag, u64::from(index));
             }
             FieldKind::Arguments(width) => {
                 for argument in field.chunks_exact(width as usize).take(ARGUMENTS) {
-                    message.varint(number, unsigned(argument, width));
+                    self.buffer.varint_field(tag, unsigned(argument, width));
                 }
             }
         }
@@ -218,9 +266,23 @@ fn signed(field: &[u8], width: Width) -> i64 {
     }
 }
 
+/// Returns the text before the first NUL.
 #[inline]
 fn until_nul(text: &[u8]) -> &[u8] {
     text.iter().position(|byte| *byte == 0).map_or(text, |end| &text[..end])
+}
+
+/// Returns the number of bytes before the first 0 of a thread's name.
+#[inline]
+fn length_before_nul(name: &[u8; 16]) -> usize {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let word = u128::from_le_bytes(*name);
+    // The lowest bit that is set marks the first byte that is 0; all 64 bits are 0 if there is none.
+    let [low, high] = [word as u64, (word >> 64) as u64].map(|word| {
+        let mark = word.wrapping_sub(LOW) & !word & (LOW << 7);
+        mark.trailing_zeros() as usize / 8
+    });
+    if low < 8 { low } else { 8 + high }
 }
 
 /// Converts the kernel's number of a device to that of `stat`.

@@ -3,7 +3,8 @@
 use super::field_kind::{FieldKind, Origin, Width};
 use super::format::{EventFormat, FormatField};
 use super::generic_event::GenericEvent;
-use super::schema::SchemaEvent;
+use super::schema::{FieldType, SchemaEvent};
+use super::wire_buffer::Tag;
 
 /// Number of `kprobe_event` in `FtraceEvent`.
 pub(crate) const KPROBE_EVENT: u32 = 542;
@@ -15,6 +16,8 @@ pub(crate) struct EventLayout {
     pub(crate) name: Box<str>,
     /// Number of the event's message in `FtraceEvent`.
     pub(crate) number: u32,
+    /// Tag of the event's message.
+    pub(crate) tag: Tag,
     /// The data of an event has at least so many bytes, or it is invalid.
     pub(crate) min_len: usize,
     /// Offset of the pid of the thread that was running.
@@ -23,6 +26,8 @@ pub(crate) struct EventLayout {
     pub(crate) common_flags_at: Option<u16>,
     /// Fields to write, in this order.
     pub(crate) copies: Box<[FieldCopy]>,
+    /// True if a field says where in the event its data is.
+    pub(crate) has_dynamic_fields: bool,
     /// Description of an event that the schema does not have.
     pub(crate) generic: Option<GenericEvent>,
 }
@@ -36,6 +41,7 @@ pub(crate) struct FieldCopy {
     pub(crate) size: u16,
     /// Number of the field in the message.
     pub(crate) number: u32,
+    pub(crate) tag: Tag,
 }
 
 impl EventLayout {
@@ -90,9 +96,11 @@ impl EventLayout {
             group: group.into(),
             name: name.into(),
             number,
+            tag: Tag::bytes(number),
             min_len,
             common_pid_at: common("common_pid", 4),
             common_flags_at: common("common_flags", 1),
+            has_dynamic_fields: copies.iter().any(|copy| copy.kind.is_dynamic()),
             copies: copies.into(),
             generic,
         }
@@ -111,7 +119,7 @@ impl FieldCopy {
             kind => kind,
         };
         let (offset, size) = (u16::try_from(field.offset).ok()?, u16::try_from(field.size).ok()?);
-        Some(Self { kind, offset, size, number })
+        Some(Self { kind, offset, size, number, tag: kind.tag(number) })
     }
 
     /// End of the field in the event.
@@ -128,6 +136,16 @@ fn is_function(schema: &SchemaEvent, field: &FormatField<'_>) -> bool {
 /// End of the last field.
 fn end_of(fields: &[FormatField<'_>]) -> usize {
     fields.iter().map(|field| (field.offset as usize).saturating_add(field.size as usize)).max().unwrap_or(0)
+}
+
+impl FieldKind {
+    /// Returns the tag of a field of this kind.
+    pub(crate) const fn tag(self, number: u32) -> Tag {
+        match self.generic_type() {
+            FieldType::String | FieldType::Bytes => Tag::bytes(number),
+            _ => Tag::varint(number),
+        }
+    }
 }
 
 impl Origin {

@@ -88,6 +88,11 @@ impl FieldKind {
         }
     }
 
+    /// True if the field says where in the event its data is.
+    pub(crate) const fn is_dynamic(self) -> bool {
+        matches!(self, Self::DynamicString(_) | Self::DynamicBytes(_))
+    }
+
     /// True if the schema's type has room for every value of this kind.
     pub(crate) fn fits(self, field: FieldType) -> bool {
         use FieldType::{Bytes, Int32, Int64, String, Uint32, Uint64};

@@ -80,3 +80,44 @@ fn is_identifier(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     name.bytes().next().is_some_and(is_letter) && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_last_word_before_brackets() {
+        for (declaration, expected) in [
+            ("int a", "a"),
+            ("unsigned long args[6]", "args"),
+            ("char buf[]", "buf"),
+            ("__data_loc char[] name", "name"),
+            ("const char * fmt", "fmt"),
+            ("u8 *buf", ""),
+            ("int a[2][3]", ""),
+            ("int 2a", ""),
+            ("", ""),
+        ] {
+            assert_eq!(name(declaration), expected, "{declaration}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_name_id_or_common_field_is_no_format() {
+        let file = "name: a\nID: 3\nformat:\n\tfield:int common_pid;\toffset:0;\tsize:4;\tsigned:1;\n";
+        assert!(EventFormat::parse(file.as_bytes()).is_some());
+        for part in ["name: a", "ID: 3", "common_"] {
+            assert_eq!(EventFormat::parse(file.replace(part, "x").as_bytes()), None, "{part}");
+        }
+        for id in ["0", "65536", "-1", ""] {
+            assert_eq!(EventFormat::parse(file.replace("ID: 3", &format!("ID: {id}")).as_bytes()), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn fields_after_print_fmt_do_not_count() {
+        let file = b"name: a\nID: 3\n\tfield:int common_pid;\toffset:0;\tsize:4;\tsigned:1;\n\
+            print fmt: \"x\"\n\tfield:int b;\toffset:4;\tsize:4;\tsigned:1;\n";
+        assert!(EventFormat::parse(file).unwrap().fields.is_empty());
+    }
+}

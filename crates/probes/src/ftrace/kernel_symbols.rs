@@ -277,3 +277,67 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     *bytes = &bytes[len..];
     Some(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "ffffffff81000000 T _text\nffffffff81000100 t do_one.isra.0\nffffffff81000100 T do_one\n\
+        ffffffff81000200 d data_is_no_function\nffffffff81000300 t $x\nffffffff81000400 t cfi_one.cfi_jt\n\
+        ffffffff81000500 t __x_y__\t[module]\nffffffff80000000 t before\n";
+
+    fn name(symbols: &KernelSymbols, address: u64) -> Option<String> {
+        let mut name = Vec::new();
+        symbols.look_up(address, &mut name).then(|| String::from_utf8(name).unwrap())
+    }
+
+    #[test]
+    fn the_nearest_lower_symbol_is_the_function() {
+        let symbols = KernelSymbols::parse(FILE.as_bytes());
+        assert_eq!(symbols.len(), 5);
+        for (address, expected) in [
+            (0xffff_ffff_8100_0000, Some("_text")),
+            (0xffff_ffff_8100_00ff, Some("_text")),
+            (0xffff_ffff_8100_0150, Some("do_one")),
+            (0xffff_ffff_8100_03ff, Some("do_one")),
+            (0xffff_ffff_8100_0400, Some("cfi_one")),
+            (0xffff_ffff_8100_0501, Some("__x_y__")),
+            (0xffff_ffff_8110_0500, Some("__x_y__")),
+            (0xffff_ffff_8110_0501, None),
+            (0xffff_ffff_7fff_ffff, None),
+            (0, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(name(&symbols, address).as_deref(), expected, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_a_file_give_the_same_table() {
+        let whole = KernelSymbols::parse(FILE.as_bytes());
+        for size in 1..60 {
+            let mut parser = KernelSymbolsParser::new();
+            FILE.as_bytes().chunks(size).for_each(|piece| parser.push(piece));
+            assert_eq!(parser.finish(), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn hidden_addresses_give_an_empty_table() {
+        let symbols = KernelSymbols::parse(b"0000000000000000 T _text\n0000000000000000 t do_one\n");
+        assert!(symbols.is_empty());
+        assert_eq!(name(&symbols, 0), None);
+    }
+
+    #[test]
+    fn many_symbols_take_little_memory() {
+        let file: String = (0..20_000_u64)
+            .map(|at| {
+                format!("{:016x} t some_function_{}_of_{}\n", 0xffff_ffff_8100_0000 + at * 64, at % 100, at / 100)
+            })
+            .collect();
+        let symbols = KernelSymbols::parse(file.as_bytes());
+        assert_eq!(name(&symbols, 0xffff_ffff_8100_0000 + 12_345 * 64 + 3).as_deref(), Some("some_function_45_of_123"));
+        assert!(symbols.memory_bytes() < 20_000 * 12, "{}", symbols.memory_bytes());
+    }
+}

@@ -15,6 +15,7 @@ mod event_set;
 mod event_table;
 mod field_kind;
 mod format;
+pub mod fuzz;
 mod generic_event;
 mod kernel_symbols;
 mod page;
@@ -27,6 +28,7 @@ mod seen_tids;
 mod source_encoder;
 mod symbol_indexes;
 mod syscalls;
+mod wire_buffer;
 
 #[cfg(test)]
 mod tests;

@@ -44,3 +44,32 @@ fn after_pid<'t>(text: &'t [u8], kind: &[u8]) -> Option<&'t [u8]> {
     let digits = pid.iter().take_while(|byte| byte.is_ascii_digit()).count();
     pid[digits..].strip_prefix(b"|")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(pattern: PrintPattern, allow: bool) -> PrintRule {
+        PrintRule { pattern, allow }
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let atrace = |kind: &str, prefix: &str| PrintPattern::Atrace { kind: kind.into(), prefix: prefix.into() };
+        let prefix = |text: &str| PrintPattern::Prefix(text.into());
+        let rules = vec![rule(atrace("B", "keep"), true), rule(atrace("B", ""), false), rule(prefix("x"), false)];
+        let filter = PrintFilter { rules };
+        for (text, expected) in [
+            ("B|12|keep this", true),
+            ("B|12|other", false),
+            ("B|12x|other", true),
+            ("B||other", false),
+            ("C|12|other", true),
+            ("xyz", false),
+            ("", true),
+        ] {
+            assert_eq!(filter.allows(text.as_bytes()), expected, "{text}");
+        }
+        assert!(PrintFilter::default().allows(b"x"));
+    }
+}

@@ -48,3 +48,18 @@ fn line(line: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.strip_suffix(b"\"").unwrap_or(text);
     (!text.is_empty()).then_some((address, text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_found_by_their_address() {
+        let file =
+            b"0xffffffff82 : \"two: words\"\n0x10 : \"ten\"\n0x0 : \"zero\"\n0x20 : \"\"\nnonsense\n0x10 : \"last\"";
+        let formats = PrintkFormats::parse(file);
+        for (address, text) in [(0xffff_ffff_82, "two: words"), (0x10, "last"), (0, ""), (0x20, ""), (0x30, "")] {
+            assert_eq!(formats.get(address), text.as_bytes(), "{address:#x}");
+        }
+    }
+}

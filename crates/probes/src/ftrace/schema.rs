@@ -95,3 +95,31 @@ fn first_line(name: &str) -> usize {
     }
     low
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_of_the_table_is_found() {
+        for line in TABLE.lines() {
+            let event = SchemaEvent::parse(line).expect("a line");
+            assert_eq!(SchemaEvent::find(event.group, event.name), Some(event));
+            assert_eq!(event.fields().count(), line.split(' ').count() - 3, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_without_an_event_are_not_found() {
+        for name in ["", "a", "sched", "sched_switc", "sched_switch2", "zzz", "\u{ff}", "sched_switch sched"] {
+            assert_eq!(SchemaEvent::named(name).next(), None, "{name}");
+        }
+        assert_eq!(SchemaEvent::find("task", "sched_switch"), None);
+    }
+
+    #[test]
+    fn a_name_may_be_in_several_groups() {
+        let groups: Vec<_> = SchemaEvent::named("gpu_frequency").map(|event| (event.group, event.number)).collect();
+        assert_eq!(groups, [("kgsl", 509), ("power", 332)]);
+    }
+}

@@ -18,6 +18,7 @@ use super::parse_status::{ParseStatus, ParseStatuses};
 use super::print_filter::PrintFilter;
 use super::symbol_indexes::MAX_ADDRESSES;
 use super::syscalls::SyscallSet;
+use super::wire_buffer::WireBuffer;
 use crate::data_source::Observed;
 
 /// Numbers of events in `FtraceEvent`.
@@ -88,6 +89,8 @@ pub(crate) struct SourceEncoder {
     compact: Option<Compact>,
     compact_sched_error: Option<String>,
     references: References,
+    /// The event that is being written.
+    buffer: WireBuffer,
     /// Addresses whose names were written in this read.
     named_addresses: usize,
     /// The next packet with an address is the first of the indexes.
@@ -165,6 +168,7 @@ impl SourceEncoder {
             compact,
             compact_sched_error,
             references: References::new(),
+            buffer: WireBuffer::new(),
             named_addresses: 0,
             are_indexes_new: true,
             last_times: Vec::new(),
@@ -382,24 +386,26 @@ impl SourceEncoder {
         if !is_valid(layout, event.data) {
             return Err(ParseStatus::InvalidEvent);
         }
-        if !self.passes(action, layout, event.data) {
-            return Ok(false);
-        }
-        if action == Action::Syscall && !is_syscall(layout) {
-            return Err(ParseStatus::InvalidEvent);
+        if matches!(action, Action::Print | Action::Syscall) {
+            if !self.passes(action, layout, event.data) {
+                return Ok(false);
+            }
+            if action == Action::Syscall && !is_syscall(layout) {
+                return Err(ParseStatus::InvalidEvent);
+            }
         }
         let printk_formats = table.printk_formats();
-        let references = &mut self.references;
-        let mut writer = EventWriter { printk_formats, references, observed, device: None, inode: None };
+        let (references, buffer) = (&mut self.references, &mut self.buffer);
+        let mut writer = EventWriter { printk_formats, references, observed, buffer, device: None, inode: None };
         let is_named = self.options.generic_encoding == GenericEncoding::Named;
-        writer.write(bundle, layout, event, |writer, message| match action {
+        match action {
             Action::Kprobe => {
                 let kprobe = self.options.kprobes.iter().find(|kprobe| kprobe.id == event.id);
-                write_kprobe(message, layout, kprobe);
+                writer.write_kprobe(bundle, layout, event, kprobe);
             }
-            Action::Generic if is_named => writer.named_fields(message, layout, event.data),
-            _ => writer.fields(message, layout, event.data),
-        });
+            Action::Generic if is_named => writer.write_named(bundle, layout, event),
+            _ => writer.write(bundle, layout, event),
+        }
         if action == Action::Generic && !is_named && !self.generic.contains(&event.id) {
             self.generic.push(event.id);
         }
@@ -501,14 +507,6 @@ fn action(layout: &EventLayout, compact: Option<&Compact>) -> Action {
         KPROBE_EVENT => Action::Kprobe,
         _ if layout.generic.is_some() => Action::Generic,
         _ => Action::Fields,
-    }
-}
-
-fn write_kprobe(message: &mut Message<'_>, layout: &EventLayout, kprobe: Option<&Kprobe>) {
-    let mut event = message.begin(KPROBE_EVENT);
-    event.string(1, kprobe.map_or(&*layout.name, |kprobe| &*kprobe.name));
-    if let Some(kprobe) = kprobe {
-        event.varint(2, kprobe.kind as u64);
     }
 }
 

@@ -51,3 +51,30 @@ impl SyscallSet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn names_have_the_number_of_this_machine() {
+        let read = if cfg!(target_arch = "x86_64") { 0 } else { 63 };
+        assert_eq!(syscall_number("sys_read"), Some(read));
+        assert_eq!(syscall_number("sys_openat2"), Some(437));
+        for name in ["read", "sys_", "sys_rea", "sys_read 0", "sys_none", ""] {
+            assert_eq!(syscall_number(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_set_has_only_its_numbers() {
+        let set = SyscallSet::of([0, 63, 64, 1023, 5000]);
+        for (number, expected) in
+            [(0, true), (1, false), (63, true), (64, true), (1023, true), (5000, false), (-1, false)]
+        {
+            assert_eq!(set.contains(number), expected, "{number}");
+            assert!(SyscallSet::All.contains(number));
+        }
+    }
+}

@@ -1,5 +1,8 @@
 //! Tests of pages that become packets, from recorded and from hand-made pages.
 
+mod fields;
+mod page_builder;
+mod pages;
 mod recorded;
 mod session;
 
