@@ -17,8 +17,11 @@ const MAX_KEPT_FILES: usize = 256;
 /// Bytes read of a file. `/proc/stat` of a machine with 1024 CPUs and 65536 interrupts has less
 /// than 1 MiB.
 const MAX_FILE_BYTES: usize = 4 << 20;
-/// Bytes asked for in the first read of a file; doubled as its size demands.
-const FIRST_READ_BYTES: usize = 4096;
+/// Bytes that a read asks for, at least.
+const MIN_READ_BYTES: usize = 4096;
+/// A read of a polled file that returns fewer bytes was the last one. The kernel fills at least a
+/// page with whole records, and the records of these files are short, or the file is one record.
+const LAST_READ_BYTES: usize = 2048;
 /// Pause before a file that could not be read is opened again. Each failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest of these pauses.
@@ -63,7 +66,7 @@ impl PolledFile {
     /// buffer, if the file cannot be read.
     pub(crate) fn read(&mut self, now: Monotonic, buffer: &mut Vec<u8>) -> bool {
         buffer.clear();
-        let is_read = self.with_file(now, |file| read_whole(file, buffer, MAX_FILE_BYTES)).is_some();
+        let is_read = self.with_file(now, |file| read_whole(file, buffer, MAX_FILE_BYTES, LAST_READ_BYTES)).is_some();
         if !is_read {
             buffer.clear();
         }
@@ -127,7 +130,7 @@ pub(crate) fn log_unreadable(path: &Path, error: Errno, missing: &str) {
 /// Reads a file once, up to `max` bytes.
 pub(crate) fn read_once(path: &Path, max: usize) -> Result<Vec<u8>, Errno> {
     let mut buffer = Vec::new();
-    read_whole(&open(path)?, &mut buffer, max)?;
+    read_whole(&open(path)?, &mut buffer, max, 1)?;
     Ok(buffer)
 }
 
@@ -136,8 +139,9 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
     retry(|| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()))
 }
 
-/// Appends the whole file. If it is longer than `max` bytes, the line that is cut is left out.
-fn read_whole(file: &OwnedFd, buffer: &mut Vec<u8>, max: usize) -> Result<(), Errno> {
+/// Appends the whole file. If it is longer than `max` bytes, the line that is cut is left out. A
+/// read of fewer than `last` bytes ends it.
+fn read_whole(file: &OwnedFd, buffer: &mut Vec<u8>, max: usize, last: usize) -> Result<(), Errno> {
     loop {
         if buffer.len() >= max {
             buffer.truncate(max);
@@ -145,13 +149,13 @@ fn read_whole(file: &OwnedFd, buffer: &mut Vec<u8>, max: usize) -> Result<(), Er
             buffer.truncate(end);
             return Ok(());
         }
-        if buffer.capacity() - buffer.len() < FIRST_READ_BYTES {
-            buffer.reserve(buffer.len().max(2 * FIRST_READ_BYTES));
+        if buffer.capacity() - buffer.len() < MIN_READ_BYTES {
+            buffer.reserve(buffer.len().max(2 * MIN_READ_BYTES));
         }
         let offset = buffer.len() as u64;
-        // The kernel writes whole records, and of most files no more than a page at a time. So only
-        // a read of nothing tells the end.
-        if retry(|| rustix::io::pread(file, spare_capacity(buffer), offset))? == 0 {
+        // Most files come a page at a time, so a read that returns less than it asked for need not
+        // be the last one.
+        if retry(|| rustix::io::pread(file, spare_capacity(buffer), offset))? < last {
             return Ok(());
         }
     }
