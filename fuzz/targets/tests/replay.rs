@@ -33,6 +33,8 @@ targets! {
     filter_strings
     ipc_frames
     ipc_host
+    probes_sys_stats
+    probes_system_info
     producer_frames
     protozero_fields
     protozero_framing
