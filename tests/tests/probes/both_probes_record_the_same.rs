@@ -139,9 +139,10 @@ fn the_same_statistics() {
              from counter c join process_counter_track t on t.id = c.track_id
              join process p using (upid) where p.pid = {pid}"
         ));
+        // Perfetto's probes leave the main threads without a name.
         compare(&format!(
             "select p.name || ' ' || coalesce(pp.pid, '') || ' ' || coalesce(p.uid, '') || ' ' || coalesce(p.cmdline, '')
-             || ' ' || t.name || ' ' || t.tid as it
+             || ' ' || iif(t.is_main_thread, '', t.name) || ' ' || t.tid as it
              from process p join thread t using (upid) left join process pp on pp.upid = p.parent_upid
              where p.pid in ({pid}, {})",
             std::process::id()
