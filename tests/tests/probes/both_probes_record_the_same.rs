@@ -148,7 +148,8 @@ fn the_same_statistics() {
             std::process::id()
         ));
         compare("select name || ' ' || coalesce(str_value, int_value) as it from metadata where name like 'system_%'");
-        compare("select cpu || ' ' || coalesce(processor, '') || coalesce(capacity, '') as it from cpu");
+        // Without `processor`, the name of the CPU: Perfetto knows none on x86.
+        compare("select cpu || ' ' || coalesce(capacity, '') as it from cpu");
         let _ = still.kill();
         let _ = still.wait();
         Ok(())
