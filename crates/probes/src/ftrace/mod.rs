@@ -8,18 +8,25 @@
 //!          (page.rs)                      (event_layout.rs, from format.rs and schema.rs)
 //! ```
 
+mod atrace_categories;
+mod changes;
 mod compact_sched;
+mod cpu_stats;
 mod encode_event;
 mod event_layout;
+mod event_selection;
 mod event_set;
 mod event_table;
 mod field_kind;
 mod format;
 pub mod fuzz;
+mod ftrace_request;
 mod generic_event;
+mod journal;
 mod kernel_symbols;
 mod page;
 mod page_layout;
+mod page_reader;
 mod parse_status;
 mod print_filter;
 mod printk_formats;
@@ -29,6 +36,9 @@ mod source_encoder;
 mod symbol_indexes;
 mod syscalls;
 mod wire_buffer;
+mod tracefs;
+mod tracer;
+mod undo;
 
 #[cfg(test)]
 mod tests;

@@ -5,5 +5,7 @@ mod page_builder;
 mod pages;
 mod recorded;
 mod session;
+mod test_folder;
 
 pub(super) use session::Session;
+pub(crate) use test_folder::TestFolder;
