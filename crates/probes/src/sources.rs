@@ -1,6 +1,7 @@
 //! List of the data sources of this machine.
 
 use crate::data_source::DataSource;
+use crate::ftrace::{Ftrace, Places};
 use crate::instances::{Instances, Source};
 use crate::metatrace::Metatrace;
 use crate::process_stats::ProcessStats;
@@ -19,7 +20,8 @@ pub(crate) struct SourceGroup {
 /// Returns all data sources. Those of the first group read files of the kernel, which answer at
 /// once. Each further group reads disks, which may hang, and has a thread of its own.
 pub(crate) fn all() -> Vec<SourceGroup> {
-    let kernel = vec![
+    let kernel: Vec<Box<dyn DataSource + Send>> = vec![
+        Box::new(Ftrace::new(Places::of_this_machine(), monotonic_now)),
         source::<SysfsPower>(),
         source::<Metatrace>(),
         source::<ProcessStats>(),

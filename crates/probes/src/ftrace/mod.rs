@@ -19,8 +19,10 @@ mod event_set;
 mod event_table;
 mod field_kind;
 mod format;
-pub mod fuzz;
 mod ftrace_request;
+mod ftrace_source;
+mod ftrace_statistics;
+pub mod fuzz;
 mod generic_event;
 mod journal;
 mod kernel_symbols;
@@ -30,21 +32,25 @@ mod page_reader;
 mod parse_status;
 mod print_filter;
 mod printk_formats;
+mod recording;
 mod schema;
 mod seen_tids;
 mod source_encoder;
+mod symbol_file;
 mod symbol_indexes;
 mod syscalls;
-mod wire_buffer;
 mod tracefs;
 mod tracer;
 mod undo;
+mod wire_buffer;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use event_set::EventSet;
 pub(crate) use event_table::EventTable;
+pub(crate) use ftrace_source::{Ftrace, Places};
+pub(crate) use journal::JournalFolder;
 pub(crate) use kernel_symbols::{KernelSymbols, KernelSymbolsParser};
 pub(crate) use page_layout::PageLayout;
 pub(crate) use parse_status::{ParseStatus, ParseStatuses};

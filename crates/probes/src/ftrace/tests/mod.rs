@@ -4,6 +4,7 @@ mod fields;
 mod page_builder;
 mod pages;
 mod recorded;
+mod recording;
 mod session;
 mod test_folder;
 
