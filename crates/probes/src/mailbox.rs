@@ -19,7 +19,7 @@ const MAX_WAITING_OBSERVATIONS: usize = 64;
 pub(crate) enum Command {
     /// Prepares an instance of the data source with this number.
     SetUp(usize, Instance),
-    Start(InstanceId, TraceWriter),
+    Start(InstanceId, Box<TraceWriter>),
     /// Flushes instances, and answers with the number of the request.
     Flush(Vec<InstanceId>, u64),
     Stop(InstanceId),

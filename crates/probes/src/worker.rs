@@ -113,7 +113,7 @@ impl Worker {
     fn handle(&mut self, command: Command) -> bool {
         match command {
             Command::SetUp(source, instance) => self.set_up(source, instance),
-            Command::Start(id, writer) => self.start(id, writer),
+            Command::Start(id, writer) => self.start(id, *writer),
             Command::Flush(ids, request) => {
                 for id in ids {
                     self.flush(id);

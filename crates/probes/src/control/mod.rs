@@ -257,7 +257,7 @@ impl<O: Observer> Control<O> {
             instance.starting(now);
             // Only the worker waits while the memory is full.
             let writer = endpoint.create_writer(instance.target_buffer, BufferExhausted::Stall);
-            self.workers[instance.worker].mailbox.send(Command::Start(id, writer));
+            self.workers[instance.worker].mailbox.send(Command::Start(id, Box::new(writer)));
         }
     }
 
