@@ -19,6 +19,7 @@ mod ftrace_reset;
 #[doc(hidden)]
 pub mod fuzzing;
 mod instances;
+mod journald;
 mod mailbox;
 mod metatrace;
 mod polled_file;

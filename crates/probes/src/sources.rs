@@ -3,6 +3,7 @@
 use crate::data_source::DataSource;
 use crate::ftrace::{Ftrace, Places};
 use crate::instances::{Instances, Source};
+use crate::journald::Journald;
 use crate::metatrace::Metatrace;
 use crate::process_stats::ProcessStats;
 use crate::sys_stats::SysStats;
@@ -28,7 +29,10 @@ pub(crate) fn all() -> Vec<SourceGroup> {
         source::<SysStats>(),
         source::<SystemInfo>(),
     ];
-    vec![SourceGroup { thread: "probes", sources: kernel }]
+    vec![
+        SourceGroup { thread: "probes", sources: kernel },
+        SourceGroup { thread: "journal", sources: vec![source::<Journald>()] },
+    ]
 }
 
 /// Makes the data source of instances that do not know of each other.
