@@ -18,6 +18,7 @@ mod ftrace;
 mod ftrace_reset;
 #[doc(hidden)]
 pub mod fuzzing;
+mod inode_file_map;
 mod instances;
 mod journald;
 mod mailbox;

@@ -2,6 +2,7 @@
 
 use crate::data_source::DataSource;
 use crate::ftrace::{Ftrace, Places};
+use crate::inode_file_map::InodeFileMap;
 use crate::instances::{Instances, Source};
 use crate::journald::Journald;
 use crate::metatrace::Metatrace;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<SourceGroup> {
     vec![
         SourceGroup { thread: "probes", sources: kernel },
         SourceGroup { thread: "journal", sources: vec![source::<Journald>()] },
+        SourceGroup { thread: "inodes", sources: vec![source::<InodeFileMap>()] },
     ]
 }
 
