@@ -7,12 +7,13 @@ use esatto_schema::ProcessStatsWriter;
 
 use super::descriptors::{Descriptors, MAX_TARGET_BYTES};
 use super::kept_file::KeptFile;
+use super::memory_watch::{MemoryWatch, Watched};
 use super::number::{signed, unsigned};
 use super::options::Options;
 use super::slice::Slice;
 use super::stat::Times;
 use super::status::{parse_memory, parse_smaps_rollup};
-use super::values::{Slot, Values};
+use super::values::{Slot, Values, Written};
 use super::{MAX_STAT_BYTES, MAX_STATUS_BYTES};
 use crate::proc_folder::{FileBuffer, Numbers, ProcFolder};
 
@@ -41,8 +42,10 @@ struct Known {
     files: Files,
     /// It is a thread of the kernel, or has ended and waits for its parent.
     has_no_memory: bool,
-    /// What was written in the cache period.
-    cached: Values,
+    watch: MemoryWatch,
+    /// What was read last.
+    values: Values,
+    written: Written,
     descriptors: Descriptors,
     period: u32,
     round: u32,
@@ -159,7 +162,7 @@ impl Counters {
         known.round = self.round;
         if known.period != self.period {
             known.period = self.period;
-            known.cached = Values::default();
+            known.written = Written::default();
             known.descriptors.clear();
         }
         let mut values = Values::default();
@@ -192,7 +195,7 @@ impl Counters {
         if is_met {
             met.pids.push(pid);
         }
-        let values = known.cached.update(&values);
+        let values = known.values.update(&values, &mut known.written);
         (!values.is_empty() || !self.descriptors.is_empty()).then_some(Changed { pid, values })
     }
 }
@@ -218,6 +221,16 @@ impl Poll {
             }
         }
         None
+    }
+}
+
+impl Known {
+    /// Notes that the process has no memory, and closes the files that tell of it.
+    fn forget_memory(&mut self) {
+        self.has_no_memory = true;
+        self.files.status = None;
+        self.files.oom_score_adj = None;
+        self.watch = MemoryWatch::default();
     }
 }
 
@@ -256,23 +269,31 @@ impl Reading<'_> {
         if known.has_no_memory {
             return result;
         }
-        self.slice.spend(1);
-        match read_kept(&mut known.files.status, self.proc, self.pid, b"status", self.status) {
-            KeptRead::Ended => return ReadResult::OtherProcess,
-            KeptRead::Absent => return result,
-            KeptRead::Text => {}
+        match known.watch.check(self.proc, self.pid, self.slice, self.small) {
+            Watched::Ended => return ReadResult::OtherProcess,
+            Watched::Unchanged => {
+                known.files.status = None;
+                self.values.copy_memory(&known.values);
+            }
+            Watched::Changed => {
+                self.slice.spend(1);
+                match read_kept(&mut known.files.status, self.proc, self.pid, b"status", self.status) {
+                    KeptRead::Ended => return ReadResult::OtherProcess,
+                    KeptRead::Absent => return result,
+                    KeptRead::Text => {}
+                }
+                let Some(threads) = parse_memory(self.status.bytes(), self.values) else {
+                    known.forget_memory();
+                    return result;
+                };
+                known.watch.note_threads(threads);
+            }
         }
         if self.options.dmabuf_rss {
             self.slice.spend(1);
             if let Some(text) = self.proc.read(self.pid, b"dmabuf_rss", self.small) {
                 self.values.set(Slot::DmabufRss, unsigned(text).map_or(0, |(bytes, _)| bytes / 1024));
             }
-        }
-        if !parse_memory(self.status.bytes(), self.values) {
-            known.has_no_memory = true;
-            known.files.status = None;
-            known.files.oom_score_adj = None;
-            return result;
         }
         if self.options.smaps_rollup {
             self.slice.spend(ROLLUP_COST);

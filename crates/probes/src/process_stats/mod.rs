@@ -11,6 +11,7 @@ mod cmdline;
 mod counters;
 mod descriptors;
 mod kept_file;
+mod memory_watch;
 mod number;
 mod options;
 mod pid_cursor;

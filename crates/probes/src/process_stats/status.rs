@@ -75,11 +75,12 @@ impl<'a> Status<'a> {
     }
 }
 
-/// Reads the counters of the memory of a process into `values`. Returns false if it has none,
-/// because it is a thread of the kernel or has ended.
-pub(crate) fn parse_memory(text: &[u8], values: &mut Values) -> bool {
+/// Reads the counters of the memory of a process into `values`. Returns the number of its threads,
+/// or `None` if it has no memory, because it is a thread of the kernel or has ended.
+pub(crate) fn parse_memory(text: &[u8], values: &mut Values) -> Option<u64> {
     // The name, which is before it, has no newline.
-    let Some(begin) = memchr::memmem::find(text, b"\nVmSize:") else { return false };
+    let begin = memchr::memmem::find(text, b"\nVmSize:")?;
+    let mut threads = 0;
     for (key, value) in lines(&text[begin + 1..]) {
         let slot = match key {
             b"VmSize" => Slot::VmSize,
@@ -90,14 +91,17 @@ pub(crate) fn parse_memory(text: &[u8], values: &mut Values) -> bool {
             b"RssFile" => Slot::RssFile,
             b"RssShmem" => Slot::RssShmem,
             b"VmSwap" => Slot::VmSwap,
-            b"Threads" => break,
+            b"Threads" => {
+                threads = unsigned(value).map_or(0, |(threads, _)| threads);
+                break;
+            }
             _ => continue,
         };
         if let Some((kb, _)) = unsigned(value) {
             values.set(slot, kb);
         }
     }
-    true
+    Some(threads)
 }
 
 /// Reads `/proc/PID/smaps_rollup` into `values`.
@@ -163,7 +167,7 @@ mod tests {
     #[test]
     fn the_memory_of_a_real_process_is_understood() {
         let mut values = Values::default();
-        assert!(parse_memory(STATUS, &mut values));
+        assert_eq!(parse_memory(STATUS, &mut values), Some(1));
         let expected = [
             (Slot::VmSize, 14_168),
             (Slot::VmLocked, 8),
@@ -184,7 +188,7 @@ mod tests {
     fn a_thread_of_the_kernel_has_no_memory() {
         assert_eq!(Status::parse(KTHREAD).is_kthread, Some(true));
         let mut values = Values::default();
-        assert!(!parse_memory(KTHREAD, &mut values));
+        assert_eq!(parse_memory(KTHREAD, &mut values), None);
         assert_eq!(values, Values::default());
     }
 

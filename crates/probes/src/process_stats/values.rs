@@ -9,6 +9,10 @@ pub(crate) struct Values {
     present: u32,
 }
 
+/// Counters that were written in a cache period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written(u32);
+
 /// One counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
@@ -55,6 +59,18 @@ impl Slot {
         Self::DmabufRss,
     ];
 
+    /// Those of `status`.
+    const MEMORY: [Self; 8] = [
+        Self::VmSize,
+        Self::VmRss,
+        Self::RssAnon,
+        Self::RssFile,
+        Self::RssShmem,
+        Self::VmSwap,
+        Self::VmLocked,
+        Self::VmHwm,
+    ];
+
     const fn bit(self) -> u32 {
         1 << self as u32
     }
@@ -70,27 +86,43 @@ impl Values {
         (self.present & slot.bit() != 0).then_some(self.values[slot as usize])
     }
 
+    /// Returns the counters that are present.
+    fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        let present = self.present;
+        Slot::ALL.into_iter().filter(move |slot| present & slot.bit() != 0)
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.present == 0
     }
 
-    /// Takes the values of `read` over, and returns those that are new or different.
-    pub(crate) fn update(&mut self, read: &Self) -> Self {
-        let mut changed = *read;
-        for slot in Slot::ALL {
-            let Some(value) = read.get(slot) else { continue };
-            if self.get(slot) == Some(value) {
-                changed.present &= !slot.bit();
-            } else {
+    /// Takes over the values of `read`. Returns those that are different from before, or were not
+    /// written in this cache period.
+    pub(crate) fn update(&mut self, read: &Self, written: &mut Written) -> Self {
+        let mut changed = Self { values: read.values, present: 0 };
+        for slot in read.slots() {
+            let value = read.values[slot as usize];
+            if self.get(slot) != Some(value) || written.0 & slot.bit() == 0 {
+                changed.present |= slot.bit();
                 self.set(slot, value);
             }
         }
+        written.0 |= changed.present;
         changed
     }
 
+    /// Takes the counters of the memory in `status` from `earlier`.
+    pub(crate) fn copy_memory(&mut self, earlier: &Self) {
+        for slot in Slot::MEMORY {
+            if let Some(value) = earlier.get(slot) {
+                self.set(slot, value);
+            }
+        }
+    }
+
     pub(crate) fn write(&self, process: &mut ProcessWriter<'_>) {
-        for slot in Slot::ALL {
-            let Some(value) = self.get(slot) else { continue };
+        for slot in self.slots() {
+            let value = self.values[slot as usize];
             match slot {
                 Slot::VmSize => process.vm_size_kb(value),
                 Slot::VmRss => process.vm_rss_kb(value),
@@ -121,14 +153,15 @@ mod tests {
 
     #[test]
     fn only_new_and_different_values_are_written() {
-        let mut cache = Values::default();
+        let (mut known, mut written) = (Values::default(), Written::default());
         let mut read = Values::default();
         read.set(Slot::VmSize, 0);
         read.set(Slot::VmRss, 7);
-        assert_eq!(cache.update(&read), read, "0 is a value");
-        assert!(cache.update(&read).is_empty());
+        assert_eq!(known.update(&read, &mut written), read, "0 is a value");
+        assert!(known.update(&read, &mut written).is_empty());
         read.set(Slot::VmRss, 8);
-        let changed = cache.update(&read);
+        let changed = known.update(&read, &mut written);
         assert_eq!((changed.get(Slot::VmSize), changed.get(Slot::VmRss)), (None, Some(8)));
+        assert_eq!(known.update(&read, &mut Written::default()), read, "another cache period");
     }
 }
