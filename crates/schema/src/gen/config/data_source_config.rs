@@ -11,7 +11,7 @@ pz::message! {
     decoder DataSourceConfigDecoder;
     fields 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113,
         114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135,
-        136, 137, 138, 139, 140, 141, 142, 143, 144, 150, 1000, 1001;
+        136, 137, 138, 139, 140, 141, 142, 143, 144, 146, 150, 1000, 1001;
 }
 
 impl DataSourceConfigWriter<'_> {
@@ -402,6 +402,13 @@ impl DataSourceConfigWriter<'_> {
     #[inline]
     pub fn chromium_sampling_heap_profiler(&mut self) -> crate::ChromiumSamplingHeapProfilerConfigWriter<'_> {
         self.0.begin(144).into()
+    }
+
+    /// `optional ProcessSmapsConfig process_smaps_config = 146`
+    #[cfg(feature = "full")]
+    #[inline]
+    pub fn process_smaps_config(&mut self) -> crate::ProcessSmapsConfigWriter<'_> {
+        self.0.begin(146).into()
     }
 
     /// `optional QnxConfig qnx_config = 150`
@@ -805,6 +812,13 @@ impl<'a, I: pz::Lookup> DataSourceConfigReader<'a, I> {
         self.0.message(144)
     }
 
+    /// `optional ProcessSmapsConfig process_smaps_config = 146`
+    #[cfg(feature = "full")]
+    #[inline]
+    pub fn process_smaps_config(&self) -> Option<crate::ProcessSmapsConfigReader<'a>> {
+        self.0.message(146)
+    }
+
     /// `optional QnxConfig qnx_config = 150`
     #[cfg(feature = "full")]
     #[inline]
@@ -983,6 +997,9 @@ pub struct DataSourceConfig {
     /// `optional ChromiumSamplingHeapProfilerConfig chromium_sampling_heap_profiler = 144`
     #[cfg(feature = "full")]
     pub chromium_sampling_heap_profiler: Option<crate::ChromiumSamplingHeapProfilerConfig>,
+    /// `optional ProcessSmapsConfig process_smaps_config = 146`
+    #[cfg(feature = "full")]
+    pub process_smaps_config: Option<pz::rt::Box<crate::ProcessSmapsConfig>>,
     /// `optional QnxConfig qnx_config = 150`
     #[cfg(feature = "full")]
     pub qnx_config: Option<crate::QnxConfig>,
@@ -1096,6 +1113,8 @@ impl pz::DecodeFields for DataSourceConfig {
             143 => pz::take::message(&mut self.chromium_stack_sampling_profiler, field, depth),
             #[cfg(feature = "full")]
             144 => pz::take::message(&mut self.chromium_sampling_heap_profiler, field, depth),
+            #[cfg(feature = "full")]
+            146 => pz::take::message(&mut self.process_smaps_config, field, depth),
             #[cfg(feature = "full")]
             150 => pz::take::message(&mut self.qnx_config, field, depth),
             1000 => pz::take::string(&mut self.legacy_config, field),
@@ -1211,6 +1230,8 @@ impl pz::EncodeFields for DataSourceConfig {
         #[cfg(feature = "full")]
         pz::put::messages(message, 144, &self.chromium_sampling_heap_profiler);
         #[cfg(feature = "full")]
+        pz::put::messages(message, 146, &self.process_smaps_config);
+        #[cfg(feature = "full")]
         pz::put::messages(message, 150, &self.qnx_config);
         pz::put::bytes(message, 1000, &self.legacy_config);
         pz::put::messages(message, 1001, &self.for_testing);
@@ -1281,6 +1302,7 @@ pub mod data_source_config {
         pub const DISPLAY_VIDEO_CONFIG: u32 = 142;
         pub const CHROMIUM_STACK_SAMPLING_PROFILER: u32 = 143;
         pub const CHROMIUM_SAMPLING_HEAP_PROFILER: u32 = 144;
+        pub const PROCESS_SMAPS_CONFIG: u32 = 146;
         pub const QNX_CONFIG: u32 = 150;
         pub const LEGACY_CONFIG: u32 = 1000;
         pub const FOR_TESTING: u32 = 1001;

@@ -4,6 +4,307 @@
 use ::esatto_protozero as pz;
 
 pz::message! {
+    /// Appends the fields of a `perfetto.protos.ProcessSmapsConfig`.
+    writer ProcessSmapsConfigWriter;
+    /// The fields of an encoded `perfetto.protos.ProcessSmapsConfig`.
+    reader ProcessSmapsConfigReader;
+    decoder ProcessSmapsConfigDecoder;
+    fields 1, 2, 3, 4;
+}
+
+impl ProcessSmapsConfigWriter<'_> {
+    /// `optional SmapsConfig smaps_config = 1`
+    #[inline]
+    pub fn smaps_config(&mut self) -> SmapsConfigWriter<'_> {
+        self.0.begin(1).into()
+    }
+
+    /// `optional Scope scope = 2`
+    #[inline]
+    pub fn scope(&mut self) -> process_smaps_config::ScopeWriter<'_> {
+        self.0.begin(2).into()
+    }
+
+    /// `optional uint32 read_period_ms = 3`
+    #[inline]
+    pub fn read_period_ms(&mut self, value: u32) -> &mut Self {
+        self.0.varint(3, u64::from(value));
+        self
+    }
+
+    /// `optional uint32 max_processes_per_period = 4`
+    #[inline]
+    pub fn max_processes_per_period(&mut self, value: u32) -> &mut Self {
+        self.0.varint(4, u64::from(value));
+        self
+    }
+}
+
+impl<'a, I: pz::Lookup> ProcessSmapsConfigReader<'a, I> {
+    /// `optional SmapsConfig smaps_config = 1`
+    #[inline]
+    pub fn smaps_config(&self) -> Option<SmapsConfigReader<'a>> {
+        self.0.message(1)
+    }
+
+    /// `optional Scope scope = 2`
+    #[inline]
+    pub fn scope(&self) -> Option<process_smaps_config::ScopeReader<'a>> {
+        self.0.message(2)
+    }
+
+    /// `optional uint32 read_period_ms = 3`
+    #[inline]
+    pub fn read_period_ms(&self) -> Option<u32> {
+        self.0.last::<pz::kind::Uint32>(3)
+    }
+
+    /// `optional uint32 max_processes_per_period = 4`
+    #[inline]
+    pub fn max_processes_per_period(&self) -> Option<u32> {
+        self.0.last::<pz::kind::Uint32>(4)
+    }
+}
+
+/// A `perfetto.protos.ProcessSmapsConfig` as a value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProcessSmapsConfig {
+    /// `optional SmapsConfig smaps_config = 1`
+    pub smaps_config: Option<SmapsConfig>,
+    /// `optional Scope scope = 2`
+    pub scope: Option<process_smaps_config::Scope>,
+    /// `optional uint32 read_period_ms = 3`
+    pub read_period_ms: Option<u32>,
+    /// `optional uint32 max_processes_per_period = 4`
+    pub max_processes_per_period: Option<u32>,
+    /// Fields that the schema does not know, encoded.
+    pub unknown_fields: pz::rt::Vec<u8>,
+}
+
+impl pz::DecodeFields for ProcessSmapsConfig {
+    fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
+        match field.id {
+            1 => pz::take::message(&mut self.smaps_config, field, depth),
+            2 => pz::take::message(&mut self.scope, field, depth),
+            3 => pz::take::scalar::<pz::kind::Uint32>(&mut self.read_period_ms, field),
+            4 => pz::take::scalar::<pz::kind::Uint32>(&mut self.max_processes_per_period, field),
+            _ => Ok(false),
+        }
+    }
+
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ProcessSmapsConfig {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        pz::put::messages(message, 1, &self.smaps_config);
+        pz::put::messages(message, 2, &self.scope);
+        pz::put::scalar::<pz::kind::Uint32>(message, 3, self.read_period_ms);
+        pz::put::scalar::<pz::kind::Uint32>(message, 4, self.max_processes_per_period);
+        message.raw(&self.unknown_fields);
+    }
+}
+
+/// Numbers of the fields and nested items of `ProcessSmapsConfig`.
+pub mod process_smaps_config {
+    use ::esatto_protozero as pz;
+
+    /// Numbers of the fields.
+    #[allow(missing_docs)]
+    pub mod field {
+        pub const SMAPS_CONFIG: u32 = 1;
+        pub const SCOPE: u32 = 2;
+        pub const READ_PERIOD_MS: u32 = 3;
+        pub const MAX_PROCESSES_PER_PERIOD: u32 = 4;
+    }
+
+    pz::message! {
+        /// Appends the fields of a `perfetto.protos.ProcessSmapsConfig.Scope`.
+        writer ScopeWriter;
+        /// The fields of an encoded `perfetto.protos.ProcessSmapsConfig.Scope`.
+        reader ScopeReader;
+        decoder ScopeDecoder;
+        fields 1, 2;
+    }
+
+    impl ScopeWriter<'_> {
+        /// `repeated string target_cmdline = 1`
+        #[inline]
+        pub fn target_cmdline(&mut self, value: impl AsRef<[u8]>) -> &mut Self {
+            self.0.bytes(1, value.as_ref());
+            self
+        }
+
+        /// `repeated UidRange target_uid = 2`
+        #[inline]
+        pub fn target_uid(&mut self) -> scope::UidRangeWriter<'_> {
+            self.0.begin(2).into()
+        }
+    }
+
+    impl<'a, I: pz::Lookup> ScopeReader<'a, I> {
+        /// `repeated string target_cmdline = 1`
+        #[inline]
+        pub fn target_cmdline(&self) -> pz::Repeated<'a, pz::kind::Bytes> {
+            self.0.repeated(1)
+        }
+
+        /// `repeated UidRange target_uid = 2`
+        #[inline]
+        pub fn target_uid(&self) -> pz::Messages<'a, scope::UidRangeReader<'a>> {
+            self.0.messages(2)
+        }
+    }
+
+    /// A `perfetto.protos.ProcessSmapsConfig.Scope` as a value.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Scope {
+        /// `repeated string target_cmdline = 1`
+        pub target_cmdline: pz::rt::Vec<pz::ProtoString>,
+        /// `repeated UidRange target_uid = 2`
+        pub target_uid: pz::rt::Vec<scope::UidRange>,
+        /// Fields that the schema does not know, encoded.
+        pub unknown_fields: pz::rt::Vec<u8>,
+    }
+
+    impl pz::DecodeFields for Scope {
+        fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
+            match field.id {
+                1 => pz::take::strings(&mut self.target_cmdline, field),
+                2 => pz::take::messages(&mut self.target_uid, field, depth),
+                _ => Ok(false),
+            }
+        }
+
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Scope {
+        fn write_to(&self, message: &mut pz::Message<'_>) {
+            pz::put::bytes(message, 1, &self.target_cmdline);
+            pz::put::messages(message, 2, &self.target_uid);
+            message.raw(&self.unknown_fields);
+        }
+    }
+
+    /// Numbers of the fields and nested items of `Scope`.
+    pub mod scope {
+        use ::esatto_protozero as pz;
+
+        /// Numbers of the fields.
+        #[allow(missing_docs)]
+        pub mod field {
+            pub const TARGET_CMDLINE: u32 = 1;
+            pub const TARGET_UID: u32 = 2;
+        }
+
+        pz::message! {
+            /// Appends the fields of a `perfetto.protos.ProcessSmapsConfig.Scope.UidRange`.
+            writer UidRangeWriter;
+            /// The fields of an encoded `perfetto.protos.ProcessSmapsConfig.Scope.UidRange`.
+            reader UidRangeReader;
+            decoder UidRangeDecoder;
+            fields 1, 2, 3;
+        }
+
+        impl UidRangeWriter<'_> {
+            /// `optional uint32 min_uid = 1`
+            #[inline]
+            pub fn min_uid(&mut self, value: u32) -> &mut Self {
+                self.0.varint(1, u64::from(value));
+                self
+            }
+
+            /// `optional uint32 max_uid = 2`
+            #[inline]
+            pub fn max_uid(&mut self, value: u32) -> &mut Self {
+                self.0.varint(2, u64::from(value));
+                self
+            }
+
+            /// `optional bool android_match_across_profiles = 3`
+            #[inline]
+            pub fn android_match_across_profiles(&mut self, value: bool) -> &mut Self {
+                self.0.bool(3, value);
+                self
+            }
+        }
+
+        impl<'a, I: pz::Lookup> UidRangeReader<'a, I> {
+            /// `optional uint32 min_uid = 1`
+            #[inline]
+            pub fn min_uid(&self) -> Option<u32> {
+                self.0.last::<pz::kind::Uint32>(1)
+            }
+
+            /// `optional uint32 max_uid = 2`
+            #[inline]
+            pub fn max_uid(&self) -> Option<u32> {
+                self.0.last::<pz::kind::Uint32>(2)
+            }
+
+            /// `optional bool android_match_across_profiles = 3`
+            #[inline]
+            pub fn android_match_across_profiles(&self) -> Option<bool> {
+                self.0.last::<pz::kind::Bool>(3)
+            }
+        }
+
+        /// A `perfetto.protos.ProcessSmapsConfig.Scope.UidRange` as a value.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct UidRange {
+            /// `optional uint32 min_uid = 1`
+            pub min_uid: Option<u32>,
+            /// `optional uint32 max_uid = 2`
+            pub max_uid: Option<u32>,
+            /// `optional bool android_match_across_profiles = 3`
+            pub android_match_across_profiles: Option<bool>,
+            /// Fields that the schema does not know, encoded.
+            pub unknown_fields: pz::rt::Vec<u8>,
+        }
+
+        impl pz::DecodeFields for UidRange {
+            fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
+                match field.id {
+                    1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.min_uid, field),
+                    2 => pz::take::scalar::<pz::kind::Uint32>(&mut self.max_uid, field),
+                    3 => pz::take::scalar::<pz::kind::Bool>(&mut self.android_match_across_profiles, field),
+                    _ => Ok(false),
+                }
+            }
+
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for UidRange {
+            fn write_to(&self, message: &mut pz::Message<'_>) {
+                pz::put::scalar::<pz::kind::Uint32>(message, 1, self.min_uid);
+                pz::put::scalar::<pz::kind::Uint32>(message, 2, self.max_uid);
+                pz::put::scalar::<pz::kind::Bool>(message, 3, self.android_match_across_profiles);
+                message.raw(&self.unknown_fields);
+            }
+        }
+
+        /// Numbers of the fields and nested items of `UidRange`.
+        pub mod uid_range {
+            /// Numbers of the fields.
+            #[allow(missing_docs)]
+            pub mod field {
+                pub const MIN_UID: u32 = 1;
+                pub const MAX_UID: u32 = 2;
+                pub const ANDROID_MATCH_ACROSS_PROFILES: u32 = 3;
+            }
+        }
+    }
+}
+
+pz::message! {
     /// Appends the fields of a `perfetto.protos.SmapsConfig`.
     writer SmapsConfigWriter;
     /// The fields of an encoded `perfetto.protos.SmapsConfig`.
