@@ -31,6 +31,7 @@ mod probes;
 mod probes_program;
 mod problem;
 mod proc_folder;
+mod process_smaps;
 mod process_stats;
 mod replies;
 mod sources;

@@ -6,6 +6,7 @@ use crate::inode_file_map::InodeFileMap;
 use crate::instances::{Instances, Source};
 use crate::journald::Journald;
 use crate::metatrace::Metatrace;
+use crate::process_smaps::ProcessSmaps;
 use crate::process_stats::ProcessStats;
 use crate::sys_stats::SysStats;
 use crate::sysfs_power::SysfsPower;
@@ -34,6 +35,8 @@ pub(crate) fn all() -> Vec<SourceGroup> {
         SourceGroup { thread: "probes", sources: kernel },
         SourceGroup { thread: "journal", sources: vec![source::<Journald>()] },
         SourceGroup { thread: "inodes", sources: vec![source::<InodeFileMap>()] },
+        // The kernel visits all pages of a process, whose memory is locked meanwhile.
+        SourceGroup { thread: "smaps", sources: vec![source::<ProcessSmaps>()] },
     ]
 }
 

@@ -27,6 +27,8 @@ pub(crate) mod fake_proc;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::status::Status;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::path::Path;

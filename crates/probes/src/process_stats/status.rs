@@ -13,6 +13,7 @@ pub(crate) struct Status<'a> {
     pub(crate) ppid: i32,
     /// The real one.
     pub(crate) uid: u32,
+    pub(crate) effective_uid: u32,
     /// Ids in the nested namespaces, as text.
     ns_pids: &'a [u8],
     /// Absent before kernel 6.4.
@@ -31,7 +32,12 @@ impl<'a> Status<'a> {
                 b"Tgid" => status.tgid = id(value).unwrap_or(0),
                 b"Pid" => status.pid = id(value).unwrap_or(0),
                 b"PPid" => status.ppid = id(value).unwrap_or(0),
-                b"Uid" => status.uid = unsigned(value).map_or(0, |(uid, _)| uid as u32),
+                b"Uid" => {
+                    let real = unsigned(value);
+                    status.uid = real.map_or(0, |(uid, _)| uid as u32);
+                    let effective = real.and_then(|(_, rest)| unsigned(rest));
+                    status.effective_uid = effective.map_or(0, |(uid, _)| uid as u32);
+                }
                 b"NSpid" => status.ns_pids = value,
                 b"Kthread" => status.is_kthread = kthread(value),
                 b"Threads" => {
@@ -159,7 +165,8 @@ mod tests {
     fn a_real_process_is_understood() {
         let status = Status::parse(STATUS);
         assert_eq!((status.tgid, status.pid, status.ppid), (2914, 2914, 2913));
-        assert_eq!((status.uid, status.is_kthread, status.threads), (65534, Some(false), 1));
+        assert_eq!((status.uid, status.effective_uid), (65534, 65533));
+        assert_eq!((status.is_kthread, status.threads), (Some(false), 1));
         assert_eq!(status.name(&mut Vec::new()), b"a (b) c:\nd");
         assert_eq!(status.nested_ids().collect::<Vec<_>>(), [17, 1]);
     }
