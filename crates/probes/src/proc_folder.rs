@@ -167,9 +167,9 @@ impl Numbers {
 /// Returns the number that a name spells.
 fn decimal(name: &[u8]) -> Option<u32> {
     let starts_well = name.first().is_some_and(|&digit| digit != b'0' || name.len() == 1);
-    let digits = name.iter().map(|byte| u32::from(byte.wrapping_sub(b'0')));
-    let number = digits.fold(Some(0_u32), |number, digit| match digit {
-        0..=9 => number?.checked_mul(10)?.checked_add(digit),
+    let mut digits = name.iter().map(|byte| u32::from(byte.wrapping_sub(b'0')));
+    let number = digits.try_fold(0_u32, |number, digit| match digit {
+        0..=9 => number.checked_mul(10)?.checked_add(digit),
         _ => None,
     });
     number.filter(|_| starts_well)

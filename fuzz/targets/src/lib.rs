@@ -36,7 +36,7 @@ pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use frames::{consumer_frames, producer_frames};
 pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
-pub use probes::{probes_sys_stats, probes_system_info};
+pub use probes::{probes_process_smaps, probes_process_stats, probes_sys_stats, probes_system_info};
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use rpc_call::rpc_call;
 pub use rpc_frames::rpc_frames;
@@ -51,7 +51,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 32] = [
+pub const TARGETS: [Target; 34] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -64,6 +64,8 @@ pub const TARGETS: [Target; 32] = [
     ("filter_strings", filter_strings),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
+    ("probes_process_smaps", probes_process_smaps),
+    ("probes_process_stats", probes_process_stats),
     ("probes_sys_stats", probes_sys_stats),
     ("probes_system_info", probes_system_info),
     ("producer_frames", producer_frames),

@@ -12,10 +12,6 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::fields::Fields;
-pub(crate) use self::mappings::Mappings;
-pub(crate) use self::redaction::Redaction;
-
 use core::hash::BuildHasher as _;
 use core::time::Duration;
 use std::hash::RandomState;
@@ -25,10 +21,14 @@ use std::time::Instant;
 
 use esatto::producer::TraceWriter;
 use esatto_protozero::Owned as _;
+use esatto_schema::redaction_rule::MatchMode;
 use esatto_schema::smaps_packet::RecordingType;
-use esatto_schema::{DataSourceDescriptor, ProcessSmapsConfig, TracePacketWriter};
+use esatto_schema::{DataSourceDescriptor, ProcessSmapsConfig, RedactionRule, SmapsConfig, TracePacketWriter};
 use rustix::time::{ClockId, clock_gettime};
 
+use self::fields::Fields;
+use self::mappings::Mappings;
+use self::redaction::Redaction;
 use self::scope::Scope;
 use crate::data_source::{Instance, Monotonic, SetupError};
 use crate::instances::Source;
@@ -239,4 +239,26 @@ fn for_each_line(file: impl AsFd, buffer: &mut Vec<u8>, mut take: impl FnMut(&[u
         filled -= begin;
     }
     total > 0
+}
+
+/// Reads the bytes after the first NUL as `smaps`; those before it are a pattern for the names.
+pub fn fuzz(bytes: &[u8]) {
+    let mut parts = bytes.splitn(2, |&byte| byte == 0);
+    let (pattern, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let rule = RedactionRule {
+        pattern: Some(pattern.into()),
+        match_mode: Some(MatchMode(i32::from(pattern.first().copied().unwrap_or(0) % 4))),
+        keep_file_extension: Some(pattern.len() % 2 == 1),
+        keep_path_elements: Some(pattern.len() as u32 % 5),
+        ..Default::default()
+    };
+    let redaction = Redaction::new(&SmapsConfig { name_redaction_rules: vec![rule], ..Default::default() });
+    for is_aggregated in [false, true] {
+        let mut mappings = Mappings::new(Fields::new([].into_iter()), is_aggregated);
+        text.split(|&byte| byte == b'\n').for_each(|line| mappings.read_line(line));
+        let mut writer = TraceWriter::null();
+        let mut packet = writer.new_packet();
+        let mut packet = packet.typed::<TracePacketWriter<'_>>();
+        mappings.write(&redaction, &mut packet.smaps_packet().packed_entries());
+    }
 }

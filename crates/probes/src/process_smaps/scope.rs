@@ -22,7 +22,7 @@ struct Users {
     in_all_profiles: bool,
 }
 
-const IDS_PER_PROFILE: u32 = 100_000;
+const PROFILE_SIZE: u32 = 100_000;
 
 impl Scope {
     /// # Errors
@@ -58,7 +58,7 @@ impl Scope {
     /// Returns true if processes of the user are wanted.
     pub(crate) fn has_user(&self, user: u32) -> bool {
         self.users.iter().any(|users| {
-            let user = if users.in_all_profiles { user % IDS_PER_PROFILE } else { user };
+            let user = if users.in_all_profiles { user % PROFILE_SIZE } else { user };
             (users.first..=users.last).contains(&user)
         })
     }

@@ -83,7 +83,7 @@ pub(crate) struct Met {
 }
 
 /// Longest `oom_score_adj` or `dmabuf_rss`.
-const MAX_NUMBER_BYTES: usize = MAX_STAT_BYTES;
+const MAX_NUMBER_BYTES: usize = 2048;
 /// Longest `smaps_rollup`: three times what kernels write.
 const MAX_ROLLUP_BYTES: usize = 4096;
 /// Reads that one of `smaps_rollup` counts as: the kernel visits all pages of the process.

@@ -38,7 +38,7 @@ pub(crate) enum Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Text {
     length: u8,
-    bytes: [u8; Text::MAX_BYTES],
+    bytes: [u8; Self::SIZE],
 }
 
 impl MemoryWatch {
@@ -83,13 +83,13 @@ impl MemoryWatch {
 
 impl Default for Text {
     fn default() -> Self {
-        Self { length: 0, bytes: [0; Self::MAX_BYTES] }
+        Self { length: 0, bytes: [0; Self::SIZE] }
     }
 }
 
 impl Text {
     /// Longer than three numbers of 64 bits, or seven of 32 bits.
-    const MAX_BYTES: usize = 79;
+    const SIZE: usize = 79;
 
     /// Keeps a text. One that is too long counts as not known.
     fn new(text: &[u8]) -> Self {
@@ -136,7 +136,7 @@ mod tests {
         proc.file("7/statm", "10 5 1 1 0 2 0\n");
         let folder = proc.open();
         let mut watch = MemoryWatch::default();
-        let mut check = |watch: &mut MemoryWatch| watch.check(&folder, 7, &mut Slice::new(), &mut FileBuffer::new(128));
+        let check = |watch: &mut MemoryWatch| watch.check(&folder, 7, &mut Slice::new(), &mut FileBuffer::new(128));
         assert_eq!(check(&mut watch), Watched::Changed, "the number of threads is not known");
         watch.note_threads(1);
         assert_eq!(check(&mut watch), Watched::Changed, "there is nothing to compare with");

@@ -294,3 +294,18 @@ fn boot_time_ns() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
+
+/// Gives the bytes to all parsers of this data source.
+pub fn fuzz(bytes: &[u8]) {
+    let status = Status::parse(bytes);
+    let mut scratch = Vec::new();
+    assert!(status.name(&mut scratch).len() <= bytes.len());
+    assert!(status.nested_ids().count() <= bytes.len());
+    let mut values = values::Values::default();
+    let _ = status::parse_memory(bytes, &mut values);
+    status::parse_smaps_rollup(bytes, &mut values);
+    let _ = stat::Times::parse(bytes);
+    let _ = pid_cursor::parse_last_id(bytes);
+    let _ = number::signed(bytes);
+    assert!(cmdline::arguments(bytes).map(<[u8]>::len).sum::<usize>() <= bytes.len());
+}
