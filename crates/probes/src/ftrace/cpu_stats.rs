@@ -25,7 +25,7 @@ impl CpuStats {
         let mut stats = Self::default();
         for line in file.split(|byte| *byte == b'\n') {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-            let value = str::from_utf8(line[colon + 1..].trim_ascii()).unwrap_or_default();
+            let value = core::str::from_utf8(line[colon + 1..].trim_ascii()).unwrap_or_default();
             let number = || value.parse().unwrap_or(0);
             match &line[..colon] {
                 b"entries" => stats.entries = number(),
@@ -61,7 +61,7 @@ impl CpuStats {
 /// Returns hits and misses of all events in `kprobe_profile`, whose lines are `NAME HITS MISSES`.
 pub(crate) fn kprobe_hits_and_misses(file: &[u8]) -> (i64, i64) {
     let (mut hits, mut misses) = (0_i64, 0_i64);
-    for line in file.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok()) {
+    for line in file.split(|byte| *byte == b'\n').filter_map(|line| core::str::from_utf8(line).ok()) {
         let mut words = line.split_ascii_whitespace().skip(1);
         let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
         if let (Some(hit), Some(miss)) = (number(), number()) {

@@ -80,7 +80,7 @@ pub(crate) struct ExclusiveFeatures {
 }
 
 impl ExclusiveFeatures {
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.tids.is_empty() && self.options.is_empty() && self.cpumask.is_none()
     }
 }

@@ -48,6 +48,8 @@ impl JournalFolder {
         Self { candidates }
     }
 
+    /// A folder for tests.
+    #[cfg(test)]
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self { candidates: vec![folder] }
     }
@@ -139,7 +141,7 @@ fn undo_leftovers_in(folder: &Path) -> usize {
 
 /// Undoes the changes in a journal whose writer is dead.
 fn undo_leftover(path: &Path) -> io::Result<usize> {
-    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
+    let no_follow = OFlags::NOFOLLOW.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(no_follow).open(path)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(0);

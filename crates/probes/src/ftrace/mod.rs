@@ -1,6 +1,9 @@
 //! Events of the kernel (`linux.ftrace`): pages of the ring buffers become packets.
 //!
-//! The parts here do no I/O. [`EventTable`] knows the layout of each event, from its `format` file.
+//! [`Ftrace`] is the data source. It has a `Recording` for each tracefs instance, with a `Tracer`
+//! for the settings of the instance and a `PageReader` for each CPU.
+//!
+//! The parsers do no I/O. [`EventTable`] knows the layout of each event, from its `format` file.
 //! A [`SourceEncoder`] writes the events that one data source wants as packets.
 //!
 //! ```text
@@ -47,16 +50,13 @@ mod wire_buffer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use event_set::EventSet;
 pub(crate) use event_table::EventTable;
 pub(crate) use ftrace_source::{Ftrace, Places};
+#[cfg(test)]
 pub(crate) use journal::JournalFolder;
 pub(crate) use kernel_symbols::{KernelSymbols, KernelSymbolsParser};
 pub(crate) use page_layout::PageLayout;
-pub(crate) use parse_status::{ParseStatus, ParseStatuses};
-pub(crate) use print_filter::{PrintFilter, PrintPattern, PrintRule};
+#[cfg(test)]
+pub(crate) use parse_status::ParseStatus;
 pub(crate) use printk_formats::PrintkFormats;
-pub(crate) use source_encoder::{
-    ClockPair, GenericEncoding, Kprobe, KprobeKind, SourceEncoder, SourceOptions, Surroundings,
-};
-pub(crate) use syscalls::{SyscallSet, syscall_number};
+pub(crate) use source_encoder::{GenericEncoding, SourceEncoder, SourceOptions, Surroundings};

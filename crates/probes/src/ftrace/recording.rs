@@ -292,7 +292,7 @@ impl Recording {
                 Ok(pipe) => self.readers.push(PageReader::new(cpu, pipe)),
                 // The CPU is offline.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => log::debug!("{error}"),
-                Err(error) => reason = reason.or(Some(error.to_string())),
+                Err(error) => reason = reason.or_else(|| Some(error.to_string())),
             }
         }
         if let Some(reason) = reason {

@@ -53,7 +53,7 @@ impl Tracefs {
             match tracefs.read("tracing_on") {
                 Ok(_) => return Ok(tracefs),
                 Err(error) if error.why.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => denied = denied.or(Some(error.to_string())),
+                Err(error) => denied = denied.or_else(|| Some(error.to_string())),
             }
         }
         Err(denied.unwrap_or_else(|| {
@@ -111,7 +111,7 @@ impl Tracefs {
     /// Opens a file from which blocks are read without waiting.
     pub(crate) fn open_pipe(&self, file: &str) -> Result<File, TracefsError> {
         let path = self.path(file);
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(&path);
         opened.map_err(|why| TracefsError { action: Action::Read, path, why })
     }

@@ -666,7 +666,7 @@ pub(crate) fn event_table(tracefs: &Tracefs, top: &Tracefs) -> EventTable {
 
 /// Returns the numbers of a list such as `0-3,8`. `None` if it is none.
 fn parse_cpu_list(list: &[u8]) -> Option<Vec<core::ops::RangeInclusive<u32>>> {
-    let list = str::from_utf8(list).ok()?.trim();
+    let list = core::str::from_utf8(list).ok()?.trim();
     list.split(',')
         .map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -693,7 +693,7 @@ fn buffer_kb(tracefs: &Tracefs, file: &str) -> Option<u32> {
 }
 
 fn number_at_start(content: &[u8]) -> Option<u32> {
-    str::from_utf8(content).ok()?.split_ascii_whitespace().next()?.parse().ok()
+    core::str::from_utf8(content).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn page_kb(table: &EventTable) -> u32 {

@@ -84,7 +84,7 @@ pub(crate) fn left_to_undo(journal: &[u8]) -> Vec<Undo> {
     let mut changes: Vec<Undo> = Vec::new();
     let whole = journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines = journal[..whole].split(|byte| *byte == b'\n');
-    for entry in lines.filter_map(|line| Entry::parse(str::from_utf8(line).ok()?)) {
+    for entry in lines.filter_map(|line| Entry::parse(core::str::from_utf8(line).ok()?)) {
         match entry {
             Entry::Changed(undo) => changes.push(undo),
             Entry::Undone(path) => remove_last(&mut changes, &path),

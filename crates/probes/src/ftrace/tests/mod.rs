@@ -1,6 +1,7 @@
 //! Tests of pages that become packets, from recorded and from hand-made pages.
 
 mod fields;
+mod kernel_tracefs;
 mod page_builder;
 mod pages;
 mod recorded;

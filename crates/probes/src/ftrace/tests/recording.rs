@@ -15,7 +15,7 @@ use crate::test_writer::TestWriter;
 use crate::worker::monotonic_now;
 
 /// Makes the data source of a tracefs.
-fn ftrace(tracefs: &Path, run: &Path) -> Ftrace {
+pub(super) fn ftrace(tracefs: &Path, run: &Path) -> Ftrace {
     let places = Places {
         mount_points: vec![tracefs.to_owned()],
         proc: "/proc".into(),
@@ -29,7 +29,7 @@ fn fake(folder: &TestFolder) -> Ftrace {
     ftrace(folder.path(), &folder.path().join("run"))
 }
 
-fn instance(id: u64, config: FtraceConfig) -> Instance {
+pub(super) fn instance(id: u64, config: FtraceConfig) -> Instance {
     let config = DataSourceConfig { ftrace_config: Some(Box::new(config)), ..DataSourceConfig::default() };
     Instance { id: InstanceId(id), session: TracingSession(id), config: config.encode() }
 }
