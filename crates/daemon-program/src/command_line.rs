@@ -14,7 +14,7 @@ pub struct Known<T> {
     pub long: &'static str,
     /// Letter after one dash.
     pub short: Option<char>,
-    /// Whether a value belongs to it.
+    /// True if a value belongs to it.
     pub takes_value: bool,
     /// Stands for the option in the result.
     pub meaning: T,

@@ -64,6 +64,7 @@ mod packet_file;
 mod patient_write;
 mod relay;
 mod relay_program;
+mod secret_option;
 mod shared_memory;
 mod shared_secret;
 mod socket_activation;

@@ -11,7 +11,7 @@ use esatto_ipc::Family;
 
 use crate::error::Error;
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
-use crate::shared_secret::SharedSecret;
+use crate::secret_option::read_secret;
 use crate::socket_activation;
 use crate::socket_permissions::{Access, PermissionsError};
 
@@ -79,8 +79,7 @@ fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCo
         return background::start().map_err(|e| format!("cannot start in the background: {e}"));
     }
     options.permissions = settings.permissions;
-    options.secret =
-        settings.secret_file.as_deref().map(SharedSecret::of_option).transpose().map_err(|e| e.to_string())?;
+    options.secret = read_secret(settings.secret_file.as_deref()).map_err(|e| e.to_string())?;
     serve(options, settings.verbosity).map_err(|e| e.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

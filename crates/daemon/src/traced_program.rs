@@ -13,7 +13,7 @@ use crate::daemon::Daemon;
 use crate::error::Error;
 use crate::metrics_file::MetricsFile;
 use crate::options::{Options, RelayEndpoints};
-use crate::shared_secret::SharedSecret;
+use crate::secret_option::read_secret;
 use crate::socket_activation::{self, Inherited};
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
 
@@ -182,7 +182,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     let mut options = Options::from_environment()?;
     options.permissions = settings.permissions;
     options.relay_endpoints = settings.relay_endpoints.clone();
-    options.secret = settings.secret_file.as_deref().map(SharedSecret::of_option).transpose()?;
+    options.secret = read_secret(settings.secret_file.as_deref())?;
     let uses_default = [address::PRODUCER_SOCK_NAME, address::CONSUMER_SOCK_NAME].map(std::env::var_os).contains(&None);
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
         log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");

@@ -71,7 +71,7 @@ mod tests {
 
     fn instance(policy: BoostPolicy, priority: u32) -> Instance {
         let boost = PriorityBoostConfig { policy: Some(policy), priority: Some(priority), ..Default::default() };
-        let config = DataSourceConfig { priority_boost: Some(boost.into()), ..Default::default() };
+        let config = DataSourceConfig { priority_boost: Some(boost), ..Default::default() };
         Instance { id: InstanceId(1), session: TracingSession(1), config: config.encode() }
     }
 

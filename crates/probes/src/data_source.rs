@@ -36,8 +36,8 @@ impl Instance {
 #[error("{0}")]
 pub(crate) struct SetupError(pub(crate) String);
 
-/// What one read of the kernel's events met. The worker passes it to the other data sources of the
-/// same session, so that each thread in the trace has a process (`docs/spec/probes.md` §1).
+/// Ids that one read of the kernel's events met. The worker passes them to the other data sources
+/// of the same session, so that each thread in the trace has a process (`docs/spec/probes.md` §1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
     /// Threads whose name or process may have changed: forget them before `tids`.
@@ -57,7 +57,8 @@ pub(crate) type Monotonic = Duration;
 /// One data source of the system with all its instances.
 ///
 /// The worker calls its methods on one thread. An instance is set up, started, and stopped. Calls
-/// for an id that is not known are ignored: the service may ask for an instance whose set-up failed.
+/// for an id that is not known are ignored: the service may ask for an instance whose set-up
+/// failed.
 /// Methods read and write as much as one turn allows and return; `deadline` of the past asks for
 /// the next turn.
 pub(crate) trait DataSource {

@@ -9,6 +9,7 @@
 //! values without I/O.
 
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod boosts;
 mod clocks;

@@ -15,7 +15,7 @@ use crate::data_source::{Instance, InstanceId, Observations};
 /// observed meanwhile is left out.
 const MAX_WAITING_OBSERVATIONS: usize = 64;
 
-/// What a worker is to do.
+/// Order for a worker.
 pub(crate) enum Command {
     /// Prepares an instance of the data source with this number.
     SetUp(usize, Instance),

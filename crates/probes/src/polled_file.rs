@@ -43,7 +43,7 @@ pub(crate) struct PolledFile {
 /// Failures of a [`PolledFile`].
 #[derive(Debug)]
 struct Failures {
-    /// What the trace lacks without the file, for the log. Empty: failures are not logged.
+    /// The data that the trace lacks without the file, for the log. Empty: failures are not logged.
     missing: &'static str,
     is_logged: bool,
     pause: Duration,

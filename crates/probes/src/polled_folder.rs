@@ -22,7 +22,8 @@ pub(crate) struct PolledFolder {
     is_wanted: fn(&str) -> bool,
     names: Vec<String>,
     next: Monotonic,
-    /// What the trace lacks without the folder, for the log. Empty: failures are not logged.
+    /// The data that the trace lacks without the folder, for the log. Empty: failures are not
+    /// logged.
     missing: &'static str,
     is_logged: bool,
 }

@@ -36,7 +36,7 @@ pub struct ProbesHandle {
     registered: Arc<Registered>,
 }
 
-/// Whether the service knows all data sources.
+/// True if the service knows all data sources.
 #[derive(Debug, Default)]
 struct Registered {
     is_so: Mutex<bool>,

@@ -8,7 +8,7 @@ use esatto_ipc::sys::WakeFd;
 
 use crate::data_source::InstanceId;
 
-/// What a worker tells the control thread.
+/// Message of a worker to the control thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Started(InstanceId),

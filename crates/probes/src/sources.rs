@@ -11,14 +11,7 @@ use crate::process_stats::ProcessStats;
 use crate::sys_stats::SysStats;
 use crate::sysfs_power::SysfsPower;
 use crate::system_info::SystemInfo;
-use crate::worker::monotonic_now;
-
-/// Data sources that work on one thread.
-pub(crate) struct SourceGroup {
-    /// Name of the thread, at most 15 bytes.
-    pub(crate) thread: &'static str,
-    pub(crate) sources: Vec<Box<dyn DataSource + Send>>,
-}
+use crate::worker::{SourceGroup, monotonic_now};
 
 /// Returns all data sources. Those of the first group read files of the kernel, which answer at
 /// once. Each further group reads disks, which may hang, and has a thread of its own.

@@ -26,10 +26,16 @@ use crate::mailbox::{Command, Mailbox};
 use crate::metatrace;
 use crate::problem;
 use crate::replies::{Replies, Reply};
-use crate::sources::SourceGroup;
 
 /// Commands in a row, before data sources whose time has come get their turn.
 const COMMANDS_PER_TURN: usize = 64;
+
+/// Data sources that work on one thread.
+pub(crate) struct SourceGroup {
+    /// Name of the thread, at most 15 bytes.
+    pub(crate) thread: &'static str,
+    pub(crate) sources: Vec<Box<dyn DataSource + Send>>,
+}
 
 /// Data sources, with the thread on which they work.
 pub(crate) struct Worker {

@@ -167,7 +167,7 @@ pub const DATA_SOURCE_PROBLEM_FIELD: u32 = 4001;
 pub mod data_source_problem {
     /// Name of the data source.
     pub const DATA_SOURCE_NAME: u32 = 1;
-    /// What failed, why, and what to do.
+    /// The failure, its reason, and the remedy.
     pub const REASON: u32 = 2;
 }
 

@@ -165,7 +165,7 @@ pub struct NamedDataSource {
 pub struct DataSourceProblem {
     /// The name of the data source.
     pub data_source: String,
-    /// What failed, why, and what to do.
+    /// The failure, its reason, and the remedy.
     pub reason: String,
 }
 

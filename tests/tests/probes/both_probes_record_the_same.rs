@@ -66,7 +66,8 @@ fn same_events(options: &str) -> Result<(), Skip> {
     let names = EVENTS.iter().filter_map(|event| event.rsplit('/').next()).map(|name| format!("'{name}'"));
     let names = names.collect::<Vec<_>>().join(",");
     let [ours, theirs] = traces.each_ref().map(|trace| {
-        // Tids that do not fit are in both traces: the trace processor does not know of some renumbering.
+        // Tids that do not fit are in both traces: the trace processor does not know of some
+        // renumbering.
         let losses = tp::rows(
             trace,
             "select name, value from stats where value > 0 and severity in ('error', 'data_loss')
@@ -137,8 +138,8 @@ fn the_same_statistics() {
         compare(
             "select distinct name || ' ' || coalesce(unit, '') as it from counter_track where type not like 'process%'",
         );
-        // Those of the process, with their values, which do not change. Its share of pages (PSS) does:
-        // others begin and end to use them.
+        // Those of the process, with their values, which do not change. Its share of pages (PSS)
+        // does: others begin and end to use them.
         let pid = still.id();
         compare(&format!(
             "select distinct t.name || ' ' || iif(t.name like '%pss%', '', c.value) as it

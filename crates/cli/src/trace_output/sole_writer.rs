@@ -18,9 +18,9 @@ const BEGINNING_BYTES: usize = 256;
 /// has written into it.
 ///
 /// A lock of the file (`flock`) keeps other recordings away. Programs that do not ask for the lock,
-/// such as a shell's redirection or Perfetto's command, are noticed afterwards: the file has shrunk,
-/// or does not begin as it did. What it contains then is no trace, because its writers wrote over
-/// each other.
+/// such as a shell's redirection or Perfetto's command, are noticed afterwards: the file has
+/// shrunk, or does not begin as it did. What it contains then is no trace, because its writers
+/// wrote over each other.
 #[derive(Debug, Default)]
 pub(super) struct SoleWriter {
     beginning: Vec<u8>,

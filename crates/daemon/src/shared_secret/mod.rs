@@ -32,8 +32,7 @@ use esatto_ipc::service::{Kind, Method, Service};
 use esatto_protozero::{Fields, HeapBuffer};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
-
-use crate::error::Error;
+use thiserror::Error;
 
 pub(crate) use self::gate::{Gate, Progress, Refusal};
 
@@ -70,7 +69,7 @@ pub(crate) type Proof = [u8; 32];
 pub struct SharedSecret(Arc<[u8]>);
 
 /// Reason why a secret cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SecretError {
     /// The file cannot be read.
@@ -123,11 +122,6 @@ impl SharedSecret {
         let mut bytes = Vec::new();
         file.by_ref().take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
         Self::new(&bytes)
-    }
-
-    /// Reads the secret of `--secret-file`.
-    pub(crate) fn of_option(path: &Path) -> Result<Self, Error> {
-        Self::read(path).map_err(|source| Error::Secret { path: path.display().to_string(), source })
     }
 
     /// Makes a secret of bytes. White space at their end does not count.

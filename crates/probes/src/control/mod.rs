@@ -31,8 +31,7 @@ use crate::data_source::{Instance, InstanceId, TracingSession};
 use crate::mailbox::{Command, Mailbox};
 use crate::problem;
 use crate::replies::{Replies, Reply};
-use crate::sources::SourceGroup;
-use crate::worker::Worker;
+use crate::worker::{SourceGroup, Worker};
 
 /// Name under which the service knows the producer. Configs may name it, so it is Perfetto's.
 pub(crate) const PRODUCER_NAME: &str = "perfetto.traced_probes";
@@ -400,7 +399,8 @@ impl<O: Observer> Control<O> {
         if running > 0 {
             log::warn!("{running} threads of data sources do not end: files that they read may hang");
         }
-        // What the workers flushed last is on its way when the service has answered a later call.
+        // The data that the workers flushed last is on its way when the service has answered a
+        // later call.
         let answered = Arc::new(AtomicBool::new(false));
         if let Some(endpoint) = &mut self.endpoint {
             self.instances.service_ids().for_each(|id| endpoint.notify_stopped(id));

@@ -17,7 +17,7 @@ use esatto::producer::TraceWriter;
 use esatto_daemon::{Daemon, DaemonHandle, Options};
 use esatto_ipc::{BlockingClient, RequestId};
 use esatto_ports::consumer_port::method::{DisableTracing, EnableTracing, Flush, ReadBuffers};
-use esatto_protozero::{Fields, Owned as _};
+use esatto_protozero::Fields;
 use esatto_schema::trace_config::{BufferConfig, DataSource as Wanted};
 use esatto_schema::{
     DATA_SOURCE_PROBLEM_FIELD, DataSourceConfig, DataSourceDescriptor, DisableTracingRequest, EnableTracingRequest,
@@ -29,7 +29,7 @@ use super::{Control, Observer};
 use crate::data_source::{
     DataSource, Instance, InstanceId, Monotonic, Observations, Observed, SetupError, TracingSession,
 };
-use crate::sources::SourceGroup;
+use crate::worker::SourceGroup;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -260,7 +260,6 @@ impl Recording {
             Ok(())
         });
         read.unwrap();
-        drop(take);
         (texts, problems)
     }
 }

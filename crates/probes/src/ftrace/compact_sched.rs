@@ -115,7 +115,8 @@ impl CompactSched {
         self.room == 0
     }
 
-    /// Adds a `sched_switch`. Returns the thread that runs next, or `None` if the event is too short.
+    /// Adds a `sched_switch`. Returns the thread that runs next, or `None` if the event is too
+    /// short.
     #[inline]
     pub(crate) fn push_switch(&mut self, event: &RawEvent<'_>, format: &SwitchFormat) -> Option<i32> {
         let data = event.data;
@@ -135,7 +136,8 @@ impl CompactSched {
         Some(next_pid)
     }
 
-    /// Adds a `sched_waking`. Returns the thread that is woken, or `None` if the event is too short.
+    /// Adds a `sched_waking`. Returns the thread that is woken, or `None` if the event is too
+    /// short.
     #[inline]
     pub(crate) fn push_waking(&mut self, event: &RawEvent<'_>, format: &WakingFormat) -> Option<i32> {
         let data = event.data;

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use esatto_protozero::Message;
 
-use super::event_layout::{EventLayout, FieldCopy};
+use super::event_layout::EventLayout;
+use super::field_copy::FieldCopy;
 use super::field_kind::{ARGUMENTS, FieldKind, Width};
+use super::kprobe::Kprobe;
 use super::page::RawEvent;
 use super::printk_formats::PrintkFormats;
 use super::schema::FieldType;
 use super::seen_tids::SeenTids;
-use super::source_encoder::Kprobe;
 use super::symbol_indexes::SymbolIndexes;
 use super::wire_buffer::{Tag, WireBuffer};
 use crate::data_source::Observed;
@@ -32,7 +33,7 @@ const KPROBE_TYPE: Tag = Tag::varint(2);
 /// Files that one read may report to other data sources.
 const MAX_INODES_PER_READ: usize = 8192;
 
-/// What the events of one read refer to.
+/// Things to which the events of one read refer.
 #[derive(Debug)]
 pub(crate) struct References {
     pub(crate) tids: SeenTids,
@@ -88,8 +89,8 @@ impl EventWriter<'_> {
         self.finish(bundle);
     }
 
-    /// Writes the fields of an event in the older encoding for events that the schema does not have:
-    /// each with its name.
+    /// Writes the fields of an event in the older encoding for events that the schema does not
+    /// have: each with its name.
     pub(crate) fn write_named(&mut self, bundle: &mut Message<'_>, layout: &EventLayout, event: &RawEvent<'_>) {
         self.begin(layout, event);
         let message = self.buffer.begin(GENERIC);
@@ -277,7 +278,8 @@ fn until_nul(text: &[u8]) -> &[u8] {
 fn length_before_nul(name: &[u8; 16]) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
     let word = u128::from_le_bytes(*name);
-    // The lowest bit that is set marks the first byte that is 0; all 64 bits are 0 if there is none.
+    // The lowest bit that is set marks the first byte that is 0; all 64 bits are 0 if there is
+    // none.
     let [low, high] = [word as u64, (word >> 64) as u64].map(|word| {
         let mark = word.wrapping_sub(LOW) & !word & (LOW << 7);
         mark.trailing_zeros() as usize / 8

@@ -1,9 +1,10 @@
 //! [`EventLayout`]: how the fields of an event become fields of a message.
 
-use super::field_kind::{FieldKind, Origin, Width};
+use super::field_copy::FieldCopy;
+use super::field_kind::{FieldKind, Origin};
 use super::format::{EventFormat, FormatField};
 use super::generic_event::GenericEvent;
-use super::schema::{FieldType, SchemaEvent};
+use super::schema::SchemaEvent;
 use super::wire_buffer::Tag;
 
 /// Number of `kprobe_event` in `FtraceEvent`.
@@ -30,18 +31,6 @@ pub(crate) struct EventLayout {
     pub(crate) has_dynamic_fields: bool,
     /// Description of an event that the schema does not have.
     pub(crate) generic: Option<GenericEvent>,
-}
-
-/// One field: read it from the event, write it into the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FieldCopy {
-    pub(crate) kind: FieldKind,
-    /// Where the field is in the event.
-    pub(crate) offset: u16,
-    pub(crate) size: u16,
-    /// Number of the field in the message.
-    pub(crate) number: u32,
-    pub(crate) tag: Tag,
 }
 
 impl EventLayout {
@@ -112,23 +101,8 @@ impl EventLayout {
     }
 }
 
-impl FieldCopy {
-    fn new(field: &FormatField<'_>, number: u32, is_function: bool) -> Option<Self> {
-        let kind = match FieldKind::of(field)? {
-            FieldKind::Unsigned(width @ (Width::W4 | Width::W8)) if is_function => FieldKind::Address(width),
-            kind => kind,
-        };
-        let (offset, size) = (u16::try_from(field.offset).ok()?, u16::try_from(field.size).ok()?);
-        Some(Self { kind, offset, size, number, tag: kind.tag(number) })
-    }
-
-    /// End of the field in the event.
-    fn end(&self) -> usize {
-        usize::from(self.offset) + usize::from(self.size)
-    }
-}
-
-/// True for the functions in the events of the function graph, which the kernel declares as numbers.
+/// True for the functions in the events of the function graph, which the kernel declares as
+/// numbers.
 fn is_function(schema: &SchemaEvent, field: &FormatField<'_>) -> bool {
     schema.group == "ftrace" && schema.name.starts_with("funcgraph_") && field.name == "func"
 }
@@ -138,18 +112,8 @@ fn end_of(fields: &[FormatField<'_>]) -> usize {
     fields.iter().map(|field| (field.offset as usize).saturating_add(field.size as usize)).max().unwrap_or(0)
 }
 
-impl FieldKind {
-    /// Returns the tag of a field of this kind.
-    pub(crate) const fn tag(self, number: u32) -> Tag {
-        match self.generic_type() {
-            FieldType::String | FieldType::Bytes => Tag::bytes(number),
-            _ => Tag::varint(number),
-        }
-    }
-}
-
 impl Origin {
-    /// Returns what an offset in the field at `offset` counts from.
+    /// Returns the place from which an offset in the field at `offset` counts.
     pub(crate) const fn base(self, offset: u16) -> usize {
         match self {
             Self::Event => 0,

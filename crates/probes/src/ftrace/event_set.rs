@@ -13,12 +13,6 @@ impl EventSet {
         self.0[word] |= 1 << (id % 64);
     }
 
-    pub(crate) fn remove(&mut self, id: u16) {
-        if let Some(word) = self.0.get_mut(usize::from(id / 64)) {
-            *word &= !(1 << (id % 64));
-        }
-    }
-
     pub(crate) fn contains(&self, id: u16) -> bool {
         self.0.get(usize::from(id / 64)).is_some_and(|word| word & (1 << (id % 64)) != 0)
     }
@@ -26,10 +20,6 @@ impl EventSet {
     /// Adds all ids of another set.
     pub(crate) fn extend(&mut self, other: &Self) {
         other.iter().for_each(|id| self.insert(id));
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
     }
 
     /// Iterates over the ids, in increasing order.

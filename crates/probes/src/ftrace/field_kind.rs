@@ -3,7 +3,7 @@
 use super::format::FormatField;
 use super::schema::FieldType;
 
-/// What the kernel stores in a field.
+/// Type of a field, as the kernel stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Signed(Width),
@@ -38,7 +38,7 @@ pub(crate) enum Width {
     W8 = 8,
 }
 
-/// What the offset of dynamic data counts from.
+/// Place from which the offset of dynamic data counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The begin of the event (`__data_loc`).

@@ -48,7 +48,7 @@ pub(crate) fn fields(file: &[u8]) -> impl Iterator<Item = FormatField<'_>> {
 /// Lines before `print fmt:`. Lines that are not UTF-8 are left out.
 fn lines(file: &[u8]) -> impl Iterator<Item = &str> {
     let file = &file[..file.len().min(MAX_FORMAT_BYTES)];
-    let lines = file.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok());
+    let lines = file.split(|byte| *byte == b'\n').filter_map(|line| core::str::from_utf8(line).ok());
     lines.take_while(|line| !line.starts_with("print fmt:"))
 }
 

@@ -22,7 +22,7 @@ const MAX_BUFFER_KB: u32 = 64 << 20;
 const DEFAULT_PERIOD: Duration = Duration::from_millis(100);
 const MAX_PERIOD_MS: u32 = 60_000;
 
-/// What a config wants of ftrace.
+/// Wishes of a config for ftrace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FtraceRequest {
     pub(crate) events: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) struct FtraceRequest {
     pub(crate) exclusive: ExclusiveFeatures,
 }
 
-/// What the function graph is made of.
+/// Functions that the function graph shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FunctionGraph {
     pub(crate) filters: Vec<String>,

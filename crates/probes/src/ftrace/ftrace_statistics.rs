@@ -19,7 +19,7 @@ pub(crate) struct FtraceStatistics {
     requested_pages: u32,
 }
 
-/// What statistics say of one data source, beside the counters.
+/// Statistics of one data source, beside the counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceStatistics<'a> {
     pub(crate) failures: &'a Failures,

@@ -2,7 +2,7 @@
 
 use esatto_protozero::append_to;
 
-use super::event_layout::FieldCopy;
+use super::field_copy::FieldCopy;
 use super::schema::FieldType;
 
 /// Number of the first event that the schema does not have, in `FtraceEvent`.

@@ -1,7 +1,7 @@
 //! [`KernelSymbols`]: names of the kernel's functions.
 //!
-//! A kernel has some hundred thousand functions. Their names share most of their words, so a name is
-//! kept as a list of words. A word ends after `_` or `.`. The symbols are sorted by address, and
+//! A kernel has some hundred thousand functions. Their names share most of their words, so a name
+//! is kept as a list of words. A word ends after `_` or `.`. The symbols are sorted by address, and
 //! stored in blocks, of which only the first address is stored in full:
 //!
 //! ```text

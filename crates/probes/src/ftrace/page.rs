@@ -47,7 +47,7 @@ impl<'p> PageEvents<'p> {
     ///
     /// # Errors
     ///
-    /// What is wrong with the page. There are no more events after that.
+    /// The fault of the page. There are no more events after that.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<RawEvent<'p>>, ParseStatus> {
         loop {

@@ -1,6 +1,6 @@
 //! [`ParseStatus`]: what is wrong with a page or an event.
 
-/// What is wrong with a page or an event. The numbers are those of `FtraceParseStatus`.
+/// Fault of a page or an event. The numbers are those of `FtraceParseStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum ParseStatus {
@@ -47,6 +47,7 @@ impl ParseStatuses {
         self.0 |= 1 << status as u8;
     }
 
+    #[cfg(test)]
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -12,6 +12,7 @@ use super::event_set::EventSet;
 use super::event_table::EventTable;
 use super::field_kind::{FieldKind, Width};
 use super::kernel_symbols::KernelSymbols;
+use super::kprobe::Kprobe;
 use super::page::{PageEvents, RawEvent};
 use super::page_layout::{LostEvents, PageLayout};
 use super::parse_status::{ParseStatus, ParseStatuses};
@@ -32,7 +33,7 @@ const SYS_EXIT: u32 = 330;
 /// `TracePacket.sequence_flags`: what came before is not needed to read the packet.
 const INCREMENTAL_STATE_CLEARED: u64 = 1;
 
-/// What a data source wants of the kernel's events.
+/// Wishes of a data source for the kernel's events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceOptions {
     pub(crate) events: EventSet,
@@ -55,22 +56,6 @@ pub(crate) enum GenericEncoding {
     Named,
 }
 
-/// An event of a kernel probe that the data source asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kprobe {
-    pub(crate) id: u16,
-    pub(crate) name: String,
-    pub(crate) kind: KprobeKind,
-}
-
-/// What an event of a kernel probe is. The numbers are those of `KprobeEvent.KprobeType`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KprobeKind {
-    Begin = 1,
-    End = 2,
-    Instant = 3,
-}
-
 /// The trace clock beside CLOCK_BOOTTIME at one moment, for clocks other than `boot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockPair {
@@ -84,7 +69,7 @@ pub(crate) struct ClockPair {
 #[derive(Debug)]
 pub(crate) struct SourceEncoder {
     options: SourceOptions,
-    /// What to do with an event, by its id.
+    /// The action for an event, by its id.
     actions: Vec<Action>,
     compact: Option<Compact>,
     compact_sched_error: Option<String>,
@@ -110,7 +95,7 @@ struct Compact {
     waking: Option<WakingFormat>,
 }
 
-/// What to do with an event.
+/// Action for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Skip,
@@ -134,7 +119,7 @@ struct Batch<'p> {
     /// Events that were lost before the page, until a bundle says so.
     lost: LostEvents,
     events: PageEvents<'p>,
-    /// What is wrong with the page, until a bundle says so.
+    /// The fault of the page, until a bundle says it.
     error: Option<ParseStatus>,
 }
 
@@ -184,11 +169,6 @@ impl SourceEncoder {
         self.compact_sched_error.as_deref()
     }
 
-    /// Returns the events that the data source wants.
-    pub(crate) const fn events(&self) -> &EventSet {
-        &self.options.events
-    }
-
     /// Begins a read of all CPUs: threads are observed again, and the indexes of addresses begin
     /// again.
     pub(crate) fn begin_read(&mut self) {
@@ -211,6 +191,7 @@ impl SourceEncoder {
     }
 
     /// Returns how many events were lost so far, as far as pages tell the number.
+    #[cfg(test)]
     pub(crate) const fn lost_events(&self) -> u64 {
         self.lost_events
     }

@@ -32,7 +32,7 @@ pub(crate) struct TracefsError {
     why: io::Error,
 }
 
-/// What was to be done with a file.
+/// Operation on a file.
 #[derive(Debug)]
 enum Action {
     Read,

@@ -18,9 +18,10 @@ use super::event_set::EventSet;
 use super::event_table::EventTable;
 use super::ftrace_request::{ExclusiveFeatures, FtraceRequest, FunctionGraph, KprobeRequest};
 use super::journal::JournalFolder;
+use super::kprobe::{Kprobe, KprobeKind};
 use super::page_layout::PageLayout;
 use super::printk_formats::PrintkFormats;
-use super::source_encoder::{Kprobe, KprobeKind, SourceOptions};
+use super::source_encoder::SourceOptions;
 use super::tracefs::{Tracefs, shown};
 use crate::data_source::InstanceId;
 
@@ -91,7 +92,7 @@ pub(crate) enum TraceClock {
     Other(i32),
 }
 
-/// What a data source has of the tracer.
+/// Part of the tracer that belongs to a data source.
 #[derive(Debug)]
 struct TracerSource {
     events: EventSet,
@@ -102,7 +103,7 @@ struct TracerSource {
     is_active: bool,
 }
 
-/// What became of a config.
+/// Result of a config.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp {
     pub(crate) options: SourceOptions,

@@ -45,8 +45,8 @@ impl FolderWalk {
         self.current.is_none() && self.waiting.is_empty()
     }
 
-    /// Looks at about `names` files. Passes device, inode, kind, folder and name of each to `visit`,
-    /// which returns whether files of this device are still looked for.
+    /// Looks at about `names` files. Passes device, inode, kind, folder and name of each to
+    /// `visit`, which returns whether files of this device are still looked for.
     pub(super) fn step(&mut self, mut names: usize, visit: &mut dyn FnMut(u64, u64, Type, &Path, &OsStr) -> bool) {
         while names > 0 && !self.is_done() {
             // A folder that cannot be opened counts, or many of them would take any time.

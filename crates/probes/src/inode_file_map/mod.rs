@@ -4,8 +4,8 @@
 //! then walks through the file systems in steps, until it has found all or has seen all files.
 //! `docs/spec/probes.md` §18 tells what is written.
 //!
-//! Walking may wait for disks and servers. This data source must not share a thread with others that
-//! have to be punctual.
+//! Walking may wait for disks and servers. This data source must not share a thread with others
+//! that have to be punctual.
 
 mod folder_walk;
 mod mount_table;

@@ -66,9 +66,9 @@ fn find(source: &mut InodeFileMap, inodes: &[u64]) -> (Vec<(String, Type)>, usiz
     for packet in test.packets() {
         let map = TracePacketReader::new(&packet).inode_file_map().expect("only these");
         assert_eq!(map.block_device_id(), Some(DEVICE));
-        assert_eq!(map.mount_points().into_iter().count(), 1);
+        assert_eq!(map.mount_points().count(), 1);
         for entry in map.entries() {
-            let path = entry.paths().into_iter().next().expect("a path");
+            let path = entry.paths().next().expect("a path");
             found.push((String::from_utf8_lossy(path).into_owned(), entry.r#type().expect("a kind")));
         }
     }

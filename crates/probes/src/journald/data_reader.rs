@@ -32,8 +32,8 @@ pub(super) struct DataReader {
 }
 
 impl DataReader {
-    /// Returns field and value of the object at `offset`; nothing if no trace shows the field or the
-    /// object is damaged. Values that are too long are cut.
+    /// Returns field and value of the object at `offset`; nothing if no trace shows the field or
+    /// the object is damaged. Values that are too long are cut.
     pub(super) fn read(&mut self, file: &impl BytesAt, layout: Layout, offset: u64) -> Option<(Field, &[u8])> {
         if let Some(slot) = self.known.find(offset) {
             let (field, value) = &self.known.slots[slot].content;
@@ -110,8 +110,8 @@ fn cut(text: &[u8], max: usize) -> &[u8] {
     &text[..end]
 }
 
-/// Content of data objects, which never changes, by their offset. A new object takes the place of an
-/// earlier one in its slot.
+/// Content of data objects, which never changes, by their offset. A new object takes the place of
+/// an earlier one in its slot.
 #[derive(Debug, Default)]
 struct KnownData {
     /// Empty before the first object.
@@ -128,7 +128,8 @@ struct Slot {
 
 impl KnownData {
     fn slot_of(offset: u64) -> usize {
-        // Objects are at multiples of 8. Multiplication spreads offsets that differ by powers of two.
+        // Objects are at multiples of 8. Multiplication spreads offsets that differ by powers of
+        // two.
         let hash = (offset / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         usize::try_from(hash >> 57).unwrap_or(0) % SLOTS
     }

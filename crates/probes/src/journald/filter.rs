@@ -15,7 +15,7 @@ pub(crate) struct Filter {
     units: Vec<Vec<u8>>,
 }
 
-/// What the fields of an entry matched so far.
+/// Matches of the fields of an entry so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matched {
     priority: bool,

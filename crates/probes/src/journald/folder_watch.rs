@@ -13,7 +13,7 @@ const READS_PER_TURN: usize = 16;
 #[derive(Debug)]
 pub(super) struct FolderWatch(OwnedFd);
 
-/// What happened since the last look.
+/// Changes since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Some file was written.

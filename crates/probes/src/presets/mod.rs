@@ -6,7 +6,7 @@
 pub struct Preset {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it records, in a few words.
+    /// Its content, in a few words.
     pub about: &'static str,
     /// The config.
     pub text: &'static str,

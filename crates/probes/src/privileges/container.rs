@@ -1,4 +1,4 @@
-//! What a container hides from the data sources.
+//! Parts of the machine that a container hides from the data sources.
 
 use std::fs;
 use std::path::Path;

@@ -10,7 +10,7 @@
 //! | `linux.inode_file_map` | folders of other users: `CAP_DAC_READ_SEARCH` |
 //! | `priority_boost` of a config | `CAP_SYS_NICE` |
 //!
-//! [`missing`] looks for them. [`drop_unneeded`] gives the others back.
+//! [`missing`] looks for them. `drop_unneeded` gives the others back.
 
 mod container;
 mod given_up;
@@ -34,13 +34,13 @@ pub(crate) use self::given_up::drop_unneeded;
 pub struct Missing {
     /// The data source that records less.
     pub data_source: &'static str,
-    /// What it does not record.
+    /// The data that it does not record.
     pub what: &'static str,
     /// The reason.
     pub why: String,
-    /// What to do; often a command.
+    /// Remedy; often a command.
     pub remedy: String,
-    /// Whether the data source records nothing at all.
+    /// True if the data source records nothing at all.
     pub is_everything: bool,
     right: Right,
 }

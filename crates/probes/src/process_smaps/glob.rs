@@ -1,6 +1,6 @@
 //! Matching of names against patterns with wildcards, as POSIX `fnmatch` without escapes.
 
-/// What a wildcard may match.
+/// Text that a wildcard may match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wildcards {
     /// Anything but `/`.
@@ -9,13 +9,15 @@ pub(crate) enum Wildcards {
     Anywhere,
 }
 
-/// Returns true if the pattern matches all of the name: `*`, `?`, `[a-z]` and `[!a-z]` are wildcards.
+/// Returns true if the pattern matches all of the name: `*`, `?`, `[a-z]` and `[!a-z]` are
+/// wildcards.
 ///
 /// Takes time in proportion to the product of the two lengths at most.
 pub(crate) fn matches(pattern: &[u8], name: &[u8], wildcards: Wildcards) -> bool {
     let is_wild = |byte: u8| wildcards == Wildcards::Anywhere || byte != b'/';
     let (mut rest, mut text) = (pattern, name);
-    // Pattern after the last star, and where that star's text ends. Earlier stars need no other text.
+    // Pattern after the last star, and where that star's text ends. Earlier stars need no other
+    // text.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         match (rest.split_first(), text.split_first()) {

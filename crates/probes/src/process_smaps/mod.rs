@@ -67,8 +67,8 @@ const MAX_MATCHED_STATUS_BYTES: usize = 1024;
 /// Bytes of `smaps` that are read of a process: 150000 mappings.
 const MAX_SMAPS_BYTES: usize = 128 << 20;
 
-/// Longest line of `smaps`: a path of 4096 bytes, of which each may be escaped. The rest of a longer
-/// one is left out.
+/// Longest line of `smaps`: a path of 4096 bytes, of which each may be escaped. The rest of a
+/// longer one is left out.
 const LINE_BUFFER_SIZE: usize = 32 * 1024;
 
 /// Time for which a flush goes on with the processes that wait.
@@ -161,8 +161,8 @@ impl ProcessSmaps {
         })
     }
 
-    /// Chooses the processes of a period. If they are too many, those come first that come after the
-    /// last one of the last period, in an order that does not depend on their ages.
+    /// Chooses the processes of a period. If they are too many, those come first that come after
+    /// the last one of the last period, in an order that does not depend on their ages.
     fn choose_processes(&mut self) {
         let Some(pids) = self.proc.processes() else { return };
         let own = i32::try_from(std::process::id()).unwrap_or(0);

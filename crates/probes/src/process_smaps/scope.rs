@@ -63,8 +63,8 @@ impl Scope {
         })
     }
 
-    /// Returns true if a process with this command line is wanted. A pattern that begins with a slash
-    /// is for the whole path of the program, another one for its name.
+    /// Returns true if a process with this command line is wanted. A pattern that begins with a
+    /// slash is for the whole path of the program, another one for its name.
     pub(crate) fn has_cmdline(&self, cmdline: &[u8]) -> bool {
         let path = cmdline.split(|&byte| byte == 0).next().unwrap_or_default();
         let name = memchr::memrchr(b'/', path).map_or(path, |slash| &path[slash + 1..]);

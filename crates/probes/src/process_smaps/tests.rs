@@ -1,4 +1,4 @@
-//! What a trace has of the mappings of fake and real processes.
+//! Traces of the mappings of fake and real processes.
 
 use std::collections::BTreeSet;
 

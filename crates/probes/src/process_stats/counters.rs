@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use esatto_schema::ProcessStatsWriter;
 
+use super::MAX_STATUS_BYTES;
 use super::descriptors::{Descriptors, MAX_TARGET_BYTES};
 use super::kept_file::KeptFile;
 use super::memory_watch::{MemoryWatch, Watched};
@@ -14,7 +15,6 @@ use super::slice::Slice;
 use super::stat::Times;
 use super::status::{parse_memory, parse_smaps_rollup};
 use super::values::{Slot, Values, Written};
-use super::{MAX_STAT_BYTES, MAX_STATUS_BYTES};
 use crate::proc_folder::{FileBuffer, Numbers, ProcFolder};
 
 /// Reads the counters of processes, and writes those that changed.
@@ -43,7 +43,7 @@ struct Known {
     /// It is a thread of the kernel, or has ended and waits for its parent.
     has_no_memory: bool,
     watch: MemoryWatch,
-    /// What was read last.
+    /// The values that were read last.
     values: Values,
     written: Written,
     descriptors: Descriptors,
@@ -73,7 +73,7 @@ pub(crate) struct Changed {
     values: Values,
 }
 
-/// What a slice of a poll met.
+/// Processes that a slice of a poll met.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     /// Processes whose counters could be read.

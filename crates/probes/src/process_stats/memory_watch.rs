@@ -13,7 +13,8 @@ use crate::proc_folder::{FileBuffer, ProcFolder};
 /// is the same and there is no other thread, the process did nothing, and its memory can only have
 /// been taken or given by the kernel. Then `statm`, with the sizes in pages, is different.
 ///
-/// Both files are read before `status`, so that a change between the reads is noticed the next time.
+/// Both files are read before `status`, so that a change between the reads is noticed the next
+/// time.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryWatch {
     /// The process is known to have one thread.
@@ -24,7 +25,7 @@ pub(crate) struct MemoryWatch {
     sizes: Text,
 }
 
-/// What the check found.
+/// Result of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
     Unchanged,
@@ -42,8 +43,8 @@ struct Text {
 }
 
 impl MemoryWatch {
-    /// Looks at the files. Unless the result is [`Watched::Unchanged`], read `status` after this, and
-    /// call [`note_threads`](Self::note_threads).
+    /// Looks at the files. Unless the result is [`Watched::Unchanged`], read `status` after this,
+    /// and call [`note_threads`](Self::note_threads).
     pub(crate) fn check(&mut self, proc: &ProcFolder, pid: i32, slice: &mut Slice, buffer: &mut FileBuffer) -> Watched {
         if !self.has_one_thread {
             return Watched::Changed;

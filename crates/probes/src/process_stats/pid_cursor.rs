@@ -8,10 +8,10 @@ use crate::proc_folder::{FileBuffer, ProcFolder};
 /// Notices which ids may belong to another process or thread now.
 ///
 /// The kernel gives ids in ascending order, and begins again after the largest one. It tells the
-/// last one in `/proc/loadavg`. So an id can have changed its owner since an earlier look only if it
-/// is between the last id of then and the last id of now. (Two cases stay unnoticed: a program that
-/// asks for a certain id, as a restored container does, and a whole round of all ids between two
-/// looks.)
+/// last one in `/proc/loadavg`. So an id can have changed its owner since an earlier look only if
+/// it is between the last id of then and the last id of now. (Two cases stay unnoticed: a program
+/// that asks for a certain id, as a restored container does, and a whole round of all ids between
+/// two looks.)
 #[derive(Debug)]
 pub(crate) struct PidCursor {
     file: Option<OwnedFd>,

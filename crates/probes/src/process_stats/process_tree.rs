@@ -16,7 +16,7 @@ pub(crate) struct ProcessTree {
     options: Options,
     ns_per_tick: u64,
     pub(crate) seen: SeenThreads,
-    // What was read last: the files that a `Found` is about.
+    // The content that was read last: the files that a `Found` is about.
     process_status: FileBuffer,
     cmdline: FileBuffer,
     stat: FileBuffer,
@@ -47,7 +47,7 @@ pub(crate) struct FullScan {
 
 struct ThreadsOfProcess {
     tgid: i32,
-    /// Whether their names or ids in namespaces are wanted.
+    /// True if their names or ids in namespaces are wanted.
     with_status: bool,
     tids: Numbers,
 }

@@ -3,7 +3,7 @@
 use super::number::{id, unsigned};
 use super::values::{Slot, Values};
 
-/// What the file says of a process or thread.
+/// Content of the file of a process or thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Status<'a> {
     /// As the kernel escapes it: see [`name`](Self::name).

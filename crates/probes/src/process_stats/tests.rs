@@ -1,4 +1,4 @@
-//! What a trace has of fake and real processes.
+//! Traces of fake and real processes.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ struct Recording {
     writer: TraceWriter,
 }
 
-/// What the packets say, in short.
+/// Content of the packets, in short.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Trace {
     /// By pid: parent, arguments.

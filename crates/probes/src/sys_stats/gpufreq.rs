@@ -27,7 +27,7 @@ pub(super) struct GpuFrequency {
     is_logged: bool,
 }
 
-/// What a file says.
+/// Content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Adreno: the frequency in Hz.

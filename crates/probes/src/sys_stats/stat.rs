@@ -74,7 +74,7 @@ impl Counts<'_> {
     }
 }
 
-/// What the config wants of `/proc/stat`.
+/// Parts of `/proc/stat` that the config wants.
 #[derive(Debug)]
 pub(super) struct StatWriter {
     wanted: Wanted,

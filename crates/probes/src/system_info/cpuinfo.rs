@@ -10,7 +10,7 @@ const FEATURES: [&[u8]; 2] = [b"mte", b"mte3"];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Processor<'a> {
     pub(crate) number: u32,
-    /// What the processor is called.
+    /// Name of the processor.
     pub(crate) name: Option<&'a [u8]>,
     pub(crate) arm: ArmIdentifier,
     /// Bit mask of features that the schema knows.

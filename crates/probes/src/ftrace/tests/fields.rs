@@ -30,8 +30,11 @@ fn encode(session: Session, data: &[u8]) -> Outcome {
     session.encode(&PageBuilder::at(1).long_event(1, data).build())
 }
 
+/// Number and value of a field: a number, or bytes as an error.
+type FieldValue = (u32, Result<u64, Vec<u8>>);
+
 /// Returns number and value of the fields of the first event's message.
-fn message(outcome: &Outcome) -> (u32, Vec<(u32, Result<u64, Vec<u8>>)>) {
+fn message(outcome: &Outcome) -> (u32, Vec<FieldValue>) {
     let event = outcome.bundles().flat_map(|bundle| bundle.event()).next().expect("an event");
     let message = Fields::new(event.as_bytes()).find(|field| field.id > 2).expect("a message");
     let fields = Fields::new(message.as_bytes()).map(|field| match field.value {

@@ -16,7 +16,7 @@ pub(crate) struct Session {
     pub(crate) options: SourceOptions,
 }
 
-/// What came of some pages.
+/// Result of some pages.
 pub(crate) struct Outcome {
     pub(crate) packets: Vec<Vec<u8>>,
     pub(crate) observed: Observed,
