@@ -1,7 +1,7 @@
 //! List of the data sources of this machine.
 
 use crate::data_source::DataSource;
-use crate::ftrace::{Ftrace, Places};
+use crate::ftrace::{FrozenFtrace, Ftrace, Places};
 use crate::inode_file_map::InodeFileMap;
 use crate::instances::{Instances, Source};
 use crate::journald::Journald;
@@ -18,6 +18,7 @@ use crate::worker::{SourceGroup, monotonic_now};
 pub(crate) fn all() -> Vec<SourceGroup> {
     let kernel: Vec<Box<dyn DataSource + Send>> = vec![
         Box::new(Ftrace::new(Places::of_this_machine(), monotonic_now)),
+        Box::new(FrozenFtrace::new(Places::of_this_machine())),
         source::<SysfsPower>(),
         source::<Metatrace>(),
         source::<ProcessStats>(),

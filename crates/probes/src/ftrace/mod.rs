@@ -23,6 +23,7 @@ mod event_table;
 mod field_copy;
 mod field_kind;
 mod format;
+mod frozen_ftrace;
 mod ftrace_request;
 mod ftrace_source;
 mod ftrace_statistics;
@@ -31,6 +32,8 @@ mod generic_event;
 mod journal;
 mod kernel_symbols;
 mod kprobe;
+#[cfg(test)]
+mod mapped_ring;
 mod page;
 mod page_layout;
 mod page_reader;
@@ -53,6 +56,7 @@ mod wire_buffer;
 mod tests;
 
 pub(crate) use event_table::EventTable;
+pub(crate) use frozen_ftrace::FrozenFtrace;
 pub(crate) use ftrace_source::{Ftrace, Places};
 #[cfg(test)]
 pub(crate) use journal::JournalFolder;

@@ -689,7 +689,7 @@ fn listed(content: &[u8]) -> String {
 }
 
 /// Returns the size of a buffer; `None` if the CPUs have different ones.
-fn buffer_kb(tracefs: &Tracefs, file: &str) -> Option<u32> {
+pub(super) fn buffer_kb(tracefs: &Tracefs, file: &str) -> Option<u32> {
     number_at_start(&tracefs.read(file).ok()?)
 }
 
@@ -697,6 +697,6 @@ fn number_at_start(content: &[u8]) -> Option<u32> {
     core::str::from_utf8(content).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
-fn page_kb(table: &EventTable) -> u32 {
+pub(super) fn page_kb(table: &EventTable) -> u32 {
     u32::try_from(table.page_layout().page_size() / 1024).unwrap_or(u32::MAX).max(1)
 }

@@ -6,13 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 
+use esatto_protozero::Owned as _;
 use esatto_schema::ftrace_config::CompactSchedConfig;
-use esatto_schema::{FtraceConfig, TracePacketReader};
+use esatto_schema::ftrace_stats::Phase;
+use esatto_schema::{DataSourceConfig, FrozenFtraceConfig, FtraceConfig, TracePacketReader};
 
 use super::TestFolder;
-use super::recording::{ftrace, instance};
-use crate::data_source::{DataSource as _, InstanceId, Observations};
+use super::recording::{ftrace, instance, places};
+use crate::data_source::{DataSource as _, Instance, InstanceId, Observations, TracingSession};
+use crate::ftrace::FrozenFtrace;
+use crate::ftrace::mapped_ring::MappedRing;
+use crate::ftrace::tracefs::Tracefs;
 use crate::test_writer::TestWriter;
+use crate::worker::monotonic_now;
 
 /// The kernel's tracefs at a mount point of the test, and a tracefs instance of its own.
 struct KernelTracefs {
@@ -46,6 +52,23 @@ impl KernelTracefs {
 
     fn read(&self, file: &str) -> String {
         std::fs::read_to_string(self.instance().join(file)).unwrap_or_else(|why| panic!("{file}: {why}"))
+    }
+
+    /// Fills the buffer of CPU 0 with marks.
+    fn fill(&self) {
+        let mut cpus = rustix::thread::CpuSet::new();
+        cpus.set(0);
+        rustix::thread::sched_setaffinity(None, &cpus).expect("a CPU");
+        let marker = std::fs::OpenOptions::new().write(true).open(self.instance().join("trace_marker"));
+        let mut marker = marker.expect("a marker");
+        for _ in 0..200_000 {
+            marker.write_all(b"0123456789 0123456789 0123456\n").expect("a mark");
+        }
+    }
+
+    /// Opens the pipe of CPU 0.
+    fn pipe(&self) -> std::fs::File {
+        Tracefs::at(self.instance()).open_pipe("per_cpu/cpu0/trace_pipe_raw").expect("a pipe")
     }
 
     fn settings(&self) -> Vec<String> {
@@ -212,7 +235,7 @@ fn a_full_pipe_is_readable_before_the_period_ends() {
         source.set_up(instance(1, config)).expect("a source");
         let mut test = TestWriter::new();
         source.start(InstanceId(1), test.writer());
-        source.tick(crate::worker::monotonic_now(), &mut Observations::new());
+        source.tick(monotonic_now(), &mut Observations::new());
         for number in 0..500 {
             let mark = format!("{number:050}\n");
             std::fs::write(tracefs.instance().join("trace_marker"), mark).expect("a marker");
@@ -220,7 +243,7 @@ fn a_full_pipe_is_readable_before_the_period_ends() {
         let deadline = source.deadline().expect("a period");
         assert!(!source.descriptors().is_empty());
         let before = deadline.saturating_sub(core::time::Duration::from_millis(1));
-        source.tick(before.min(crate::worker::monotonic_now()), &mut Observations::new());
+        source.tick(before.min(monotonic_now()), &mut Observations::new());
         source.stop(InstanceId(1));
         let packets = test.packets();
         let marks = packets.iter().filter_map(|packet| TracePacketReader::new(packet).ftrace_events());
@@ -232,6 +255,46 @@ fn a_full_pipe_is_readable_before_the_period_ends() {
 }
 
 #[test]
+fn a_frozen_buffer_is_read_once_and_cleared() {
+    with_tracefs("frozen", |tracefs| {
+        std::fs::write(tracefs.instance().join("buffer_size_kb"), "256").expect("a size");
+        for number in 0..1000 {
+            std::fs::write(tracefs.instance().join("trace_marker"), format!("mark {number}\n")).expect("a marker");
+        }
+        std::fs::write(tracefs.instance().join("tracing_on"), "0").expect("a switch");
+        let name = tracefs.name.as_str().into();
+        let config = FrozenFtraceConfig { instance_name: Some(name), ..FrozenFtraceConfig::default() };
+        let config = DataSourceConfig { frozen_ftrace_config: Some(config), ..DataSourceConfig::default() };
+        let mut source = FrozenFtrace::new(places(&tracefs.top(), &tracefs.folder.path().join("run")));
+        let instance = Instance { id: InstanceId(1), session: TracingSession(1), config: config.encode() };
+        source.set_up(instance).expect("an instance");
+        let mut test = TestWriter::new();
+        source.start(InstanceId(1), test.writer());
+        while source.deadline().is_some() {
+            source.tick(monotonic_now(), &mut Observations::new());
+        }
+        source.stop(InstanceId(1));
+        assert!(tracefs.read("trace").lines().all(|line| line.starts_with('#')));
+        let packets = test.packets();
+        let packets: Vec<_> = packets.iter().map(|packet| TracePacketReader::new(packet)).collect();
+        let mut marks = Vec::new();
+        for bundle in packets.iter().filter_map(|packet| packet.ftrace_events()) {
+            marks.extend(bundle.event().filter_map(|event| Some((event.timestamp()?, event.print()?.buf()?.to_vec()))));
+        }
+        marks.sort();
+        let texts: Vec<_> = marks.into_iter().map(|(_, text)| text).collect();
+        let expected: Vec<_> = (0..1000).map(|number| format!("mark {number}\n").into_bytes()).collect();
+        assert_eq!(texts, expected);
+        let stats: Vec<_> = packets.iter().filter_map(|packet| packet.ftrace_stats()).collect();
+        assert_eq!(
+            stats.iter().map(|stats| stats.phase()).collect::<Vec<_>>(),
+            [Some(Phase::START_OF_TRACE), Some(Phase::END_OF_TRACE)]
+        );
+        assert_eq!(stats[0].preserve_ftrace_buffer(), Some(true));
+    });
+}
+
+#[test]
 fn the_text_of_the_kernel_is_read() {
     let mut text = String::new();
     let line = "  a [b-c] d-17      [001] d..2.  3416.598079: sched_switch: prev_comm=x prev_pid=1\n";
@@ -239,4 +302,39 @@ fn the_text_of_the_kernel_is_read() {
     text.push_str(line);
     text.push_str(line);
     assert_eq!(counts_in_text(&text), BTreeMap::from([((1, 17), 2)]));
+}
+
+#[test]
+#[ignore = "a measurement: run it with --ignored --nocapture"]
+fn mapping_costs_more_than_reading() {
+    with_tracefs("mapping", |tracefs| {
+        std::fs::write(tracefs.instance().join("buffer_size_kb"), "16384").expect("a size");
+        let mut page = vec![0; 4096];
+        for _ in 0..3 {
+            tracefs.fill();
+            let pipe = tracefs.pipe();
+            let begin = thread_cpu_ns();
+            let read = core::iter::from_fn(|| rustix::io::read(&pipe, &mut page).ok().filter(|len| *len != 0)).count();
+            let read_ns = (thread_cpu_ns() - begin) / read as u64;
+            drop(pipe);
+            tracefs.fill();
+            let pipe = tracefs.pipe();
+            let ring = MappedRing::map(&pipe).expect("a mapping");
+            let (begin, mut mapped, mut last) = (thread_cpu_ns(), 0, None);
+            while let Ok(page_number) = ring.advance(&pipe)
+                && last.replace(page_number) != Some(page_number)
+            {
+                assert!(ring.copy_page(page_number, &mut page));
+                mapped += 1;
+            }
+            let mapped_ns = (thread_cpu_ns() - begin) / mapped;
+            let line = format!("ns per page: read {read_ns} ({read} pages), mapped {mapped_ns} ({mapped} pages)\n");
+            std::io::stderr().write_all(line.as_bytes()).expect("stderr");
+        }
+    });
+}
+
+fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

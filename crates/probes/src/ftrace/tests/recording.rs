@@ -16,13 +16,16 @@ use crate::worker::monotonic_now;
 
 /// Makes the data source of a tracefs.
 pub(super) fn ftrace(tracefs: &Path, run: &Path) -> Ftrace {
-    let places = Places {
+    Ftrace::new(places(tracefs, run), monotonic_now)
+}
+
+pub(super) fn places(tracefs: &Path, run: &Path) -> Places {
+    Places {
         mount_points: vec![tracefs.to_owned()],
         proc: "/proc".into(),
         online_cpus: "/sys/devices/system/cpu/online".into(),
         journals: JournalFolder::at(run.to_owned()),
-    };
-    Ftrace::new(places, monotonic_now)
+    }
 }
 
 fn fake(folder: &TestFolder) -> Ftrace {
