@@ -1,6 +1,7 @@
 //! Entry points of the control thread for the rooms below `connection`.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// The functions of the entry points. `connection` sets them when it starts the control thread for
 /// the first time.
@@ -8,6 +9,7 @@ pub(crate) struct Entry {
     pub(crate) is_current: fn() -> bool,
     pub(crate) wake: fn(),
     pub(crate) run: fn(Box<dyn FnOnce() + Send>),
+    pub(crate) await_services: fn(Duration) -> bool,
 }
 
 static ENTRY: OnceLock<Entry> = OnceLock::new();
@@ -36,4 +38,10 @@ pub(crate) fn run(function: Box<dyn FnOnce() + Send>) {
         Some(entry) => (entry.run)(function),
         None => function(),
     }
+}
+
+/// Tells the system's services which data sources there are, and waits until the instances that
+/// they want at present have started. Returns false if the time is over first.
+pub(crate) fn await_services(timeout: Duration) -> bool {
+    !is_current() && ENTRY.get().is_some_and(|entry| (entry.await_services)(timeout))
 }

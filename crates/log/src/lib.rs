@@ -33,7 +33,8 @@
 //! # Ok::<(), log::SetLoggerError>(())
 //! ```
 //!
-//! Messages are in the category `log`. Their target is an argument. Their key-value pairs are left
+//! Messages are in the category `log`. Their target is an argument, not a category: sessions cannot
+//! choose messages by their target. Their key-value pairs are left
 //! out. While no session records the category, a message costs one load, and is not formatted.
 //!
 //! Messages of the levels `Debug` and `Trace` are in a second category with the name `log`, which

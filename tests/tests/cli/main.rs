@@ -9,6 +9,7 @@ mod a_service_that_stops_leaves_its_file;
 mod a_trace_is_summed_up;
 mod a_trace_that_is_not_compressed_is_told;
 mod an_interrupted_recording_keeps_its_events;
+mod data_sources_of_commands_are_recorded_from_their_begin;
 mod empty_recordings_name_the_reason;
 mod events_without_room_are_told;
 mod examples_of_configs_name_categories;

@@ -46,6 +46,8 @@ const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// recording would miss the program's first events, or all of them. On an idle machine this takes
 /// some milliseconds.
 const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "5000");
+/// The session runs already, so a program that offers nothing that it wants need not wait.
+const WAIT_FOR: (&str, &str) = ("ESATTO_WAIT_FOR", "service");
 
 /// Time between two writes of a private service into its file.
 const WRITE_PERIOD_MS: u32 = 500;
@@ -94,11 +96,10 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     }
     let _own_service = is_service.then(machine_service::start).transpose()?;
     let _own_sources = machine_sources::offer(&config, &address, service.as_ref().map(PrivateService::producer))?;
-    let has_events = has_track_events(&config);
     let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
     // The session runs, so everything that the command does after it has connected can be recorded.
     let piped = args.out.as_deref().is_some_and(Output::is_stdout);
-    let start = |service| Program::start(&args.command, service, has_events, piped);
+    let start = |service| Program::start(&args.command, service, piped);
     let mut child = service.as_ref().map(start).transpose()?;
 
     let progress = Progress::start(limit);
@@ -308,12 +309,6 @@ fn await_reader(pipe: &mut Output, stop: &mut StopSignal, time: Option<Duration>
     Ok(())
 }
 
-/// Returns whether the session records the events for which programs with Esatto's SDK wait.
-fn has_track_events(config: &TraceConfig) -> bool {
-    let names = config.data_sources.iter().filter_map(|source| source.config.as_ref()?.name.as_ref());
-    names.into_iter().any(|name| name.as_bytes() == b"track_event")
-}
-
 fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
     if config.write_into_file == Some(true) {
         Transfer::ByService
@@ -471,17 +466,13 @@ struct Program {
 impl Program {
     /// Starts the command. If `piped`, standard output is for the trace, so the command's output
     /// goes to standard error.
-    fn start(
-        command: &[std::ffi::OsString],
-        service: &PrivateService,
-        has_events: bool,
-        piped: bool,
-    ) -> Result<Self, Failure> {
+    fn start(command: &[std::ffi::OsString], service: &PrivateService, piped: bool) -> Result<Self, Failure> {
         let (name, args) =
             command.split_first().ok_or_else(|| Failure::new("cannot start a command", "no command is given"))?;
         let mut command = Command::new(name);
         service.announce_to(command.args(args));
-        if has_events && std::env::var_os(WAIT.0).is_none() {
+        command.env(WAIT_FOR.0, WAIT_FOR.1);
+        if std::env::var_os(WAIT.0).is_none() {
             command.env(WAIT.0, WAIT.1);
         }
         if piped {

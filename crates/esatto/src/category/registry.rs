@@ -248,10 +248,26 @@ pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
     categories.into_iter().filter(stands_for_all).filter(|category| names.insert(category.name())).for_each(f);
 }
 
-/// Waits until a session records track events. Returns false if the time is over first.
-pub(crate) fn wait_for_session(timeout: Duration) -> bool {
+/// Waits until a session records track events, or `other` holds, which depends on the data sources
+/// that are on. Returns false if the time is over first.
+pub(crate) fn wait_for_session(timeout: Duration, other: impl Fn() -> bool) -> bool {
     let Locked { registry, _closed } = lock();
-    let waited = CHANGED.wait_timeout_while(registry, timeout, |registry| registry.configs.iter().all(Option::is_none));
+    let is_off = |registry: &mut Registry| registry.configs.iter().all(Option::is_none) && !other();
+    let waited = CHANGED.wait_timeout_while(registry, timeout, is_off);
+    !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+}
+
+/// Wakes the threads that wait for a data source, which has started.
+pub(crate) fn source_started() {
+    let _locked = lock();
+    CHANGED.notify_all();
+}
+
+/// Waits until `condition`, which depends on the data sources that are on, holds. Returns false if
+/// the time is over first.
+pub(crate) fn wait_for_source(timeout: Duration, condition: impl Fn() -> bool) -> bool {
+    let Locked { registry, _closed } = lock();
+    let waited = CHANGED.wait_timeout_while(registry, timeout, |_| !condition());
     !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
 }
 

@@ -184,6 +184,14 @@ impl Control {
         }
     }
 
+    /// Answers when the instances that the system's services want at present have started.
+    pub(crate) fn sync(&mut self, done: &Answer) {
+        for producer in self.producers.iter_mut().filter(|p| p.place().backend() == Backend::System) {
+            let done = done.clone();
+            producer.producer().sync(Box::new(move || done.give()));
+        }
+    }
+
     /// Ends the instances of startup tracing that no session has adopted.
     pub(crate) fn abort_startup(&mut self, id: StartupId, done: Completer) {
         for producer in &mut self.producers {

@@ -5,10 +5,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::mailbox::Mailbox;
 use super::pause::Pause;
 use super::thread::{Command, Control};
+use super::wait_group::answers;
 use crate::control_thread::{self, Entry};
 use crate::data_source;
 use crate::os::leaked::Leaked;
@@ -104,6 +106,7 @@ fn serve_rooms_below() {
             Some(handle) => handle.send(Command::Run(function)),
             None => function(),
         },
+        await_services,
     });
     data_source::send_completions_by(|completion| {
         let Some(handle) = handle() else { return Some(completion) };
@@ -112,6 +115,14 @@ fn serve_rooms_below() {
             _ => None,
         }
     });
+}
+
+/// See [`control_thread::await_services`].
+fn await_services(timeout: Duration) -> bool {
+    let Some(handle) = handle() else { return false };
+    let (answer, answers) = answers();
+    handle.send(Command::With(Box::new(move |control| control.sync(&answer))));
+    answers.wait(timeout).unwrap_or(false)
 }
 
 /// Hands the socket that was asked for under a number to its connection; `None` if there is no

@@ -29,6 +29,9 @@ pub(crate) trait AnySource: Sync {
 
     fn start(&self, ticket: Ticket);
 
+    /// Returns whether an instance records; always false for track events, whose categories tell.
+    fn is_recording(&self) -> bool;
+
     /// Asks an instance to stop. It ends, by [`end`](Self::end), after `done` was dropped.
     fn stop(&self, ticket: Ticket, done: Done);
 

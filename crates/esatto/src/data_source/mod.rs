@@ -66,6 +66,7 @@ mod source;
 mod source_instances;
 mod stop_and_flush;
 mod track_event;
+mod waits;
 mod writer;
 
 pub(crate) use adoption::canonical;
@@ -78,3 +79,4 @@ pub use source::{DataSource, Setup, Source};
 pub use stop_and_flush::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
 pub(crate) use stop_and_flush::{Completion, Done, send_completions_by};
 pub(crate) use track_event::set_buffer_exhausted;
+pub(crate) use waits::{Awaited, wait};

@@ -5,6 +5,7 @@ use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::panic::catch_unwind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esatto_instances::{HeldSlots, MAX_INSTANCES, Recording, ThreadGate as _, ThreadTable as _, Ticket};
 use esatto_protozero::Owned;
@@ -14,15 +15,16 @@ use esatto_shm::ExhaustedPolicy;
 use super::source_instances::{Instance, Instances};
 use super::{
     AnySource, Assignment, BufferExhausted, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical,
-    registry,
+    registry, waits,
 };
 use crate::backend::Backend;
+use crate::category::registry as category_registry;
 use crate::error::Error;
 use crate::hash::fnv;
 use crate::os::fork::StaticMutex;
 use crate::record::Threads;
 use crate::trace_point_gate::Gate;
-use crate::{control_thread, track_uuid};
+use crate::{control_thread, start_times, track_uuid};
 
 /// Callbacks of a data source for the life of an instance; the value is the state of one instance.
 ///
@@ -250,6 +252,13 @@ impl<T: DataSource> Source<T> {
     /// Does nothing if it is already registered. A data source that is not registered never
     /// records.
     ///
+    /// A session that runs already records it some milliseconds later. Packets before that are not
+    /// in the trace. A program that must not miss them registers its data sources, starts
+    /// [`Tracing`](crate::Tracing), and calls [`wait_until_enabled`](Self::wait_until_enabled). If
+    /// `ESATTO_WAIT_MS` is [set](crate::Builder::system), as `esatto record -- COMMAND` does,
+    /// `start` waits for the data sources that are registered before it. For those that are
+    /// registered after it, this call waits.
+    ///
     /// # Errors
     ///
     /// If the process already has 32 data sources.
@@ -277,7 +286,18 @@ impl<T: DataSource> Source<T> {
             self.index.store(index as u32, Ordering::Release);
         }
         control_thread::wake();
+        waits::registered();
         Ok(())
+    }
+
+    /// Waits until a session records this data source, for programs that must not miss the
+    /// beginning. Returns false if the time is over first. [Register](Self::register) it before.
+    ///
+    /// Must not be called in a callback of a data source, nor inside a trace point.
+    pub fn wait_until_enabled(&self, timeout: Duration) -> bool {
+        let is_enabled = category_registry::wait_for_source(timeout, || self.is_enabled());
+        start_times::waited();
+        is_enabled
     }
 
     /// Replaces the descriptor, for values that change at run time. Services before v22 ignore it.
@@ -458,6 +478,11 @@ impl<T: DataSource> AnySource for Source<T> {
         }
         self.instances.recording.start(ticket.slot);
         self.with(ticket, T::start);
+        category_registry::source_started();
+    }
+
+    fn is_recording(&self) -> bool {
+        self.is_enabled()
     }
 
     fn stop(&self, ticket: Ticket, done: Done) {

@@ -111,6 +111,10 @@ impl AnySource for TrackEvents {
         }
     }
 
+    fn is_recording(&self) -> bool {
+        false
+    }
+
     fn stop(&self, ticket: Ticket, done: Done) {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
             instance.destination.end();

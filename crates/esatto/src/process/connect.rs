@@ -10,7 +10,7 @@ use super::unread_variable;
 use crate::category::{Category, registry};
 use crate::clock::Clock;
 use crate::connection::{self, Command, Identity, Place, SocketFactory, SocketPlace, SocketRequest};
-use crate::data_source::{self, BufferExhausted};
+use crate::data_source::{self, Awaited, BufferExhausted};
 use crate::error::Error;
 use crate::event::track::announcement;
 use crate::os::process_info;
@@ -19,6 +19,12 @@ use crate::{control_thread, diagnostics, lifecycle, start_times, track_uuid};
 
 /// How long to wait for a session of the system's service, in milliseconds.
 const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
+/// What to wait for: a session that may start later, or the service, whose sessions run already.
+const AWAITED_VARIABLE: &str = "ESATTO_WAIT_FOR";
+
+/// Size of the memory that this process shares with its own service. It is enough that ordinary
+/// loads of several threads lose nothing while the control thread has no processor.
+const OWN_MEMORY_KB: u32 = 4 * 1024;
 
 /// The services to connect to, and the options; made by [`Tracing::builder`].
 #[derive(Default)]
@@ -62,9 +68,13 @@ impl Builder {
     ///
     /// A program is recorded only some milliseconds after it has connected. A short-lived program
     /// may end before that. If the environment variable `ESATTO_WAIT_MS` is set,
-    /// [`start`](Self::start) waits until a session records track events, at most this many
-    /// milliseconds, and says on stderr if none did. `esatto record` sets it for the program that
-    /// it runs. The program itself can call [`Tracing::wait_until_enabled`], or record from the
+    /// [`start`](Self::start) waits until a session records this program, at most this many
+    /// milliseconds, and says on stderr if none did. Then all data sources that the session wants
+    /// have started: track events, and each [`Source`](crate::Source) that is registered. With
+    /// `ESATTO_WAIT_FOR=service`, it waits only for the service and its running sessions.
+    /// `esatto record` sets both for the program that it runs. The program itself can call
+    /// [`Tracing::wait_until_enabled`] or
+    /// [`Source::wait_until_enabled`](crate::Source::wait_until_enabled), or record from the
     /// beginning with [`StartupTracing`](crate::StartupTracing).
     pub fn system(mut self) -> Self {
         self.system = true;
@@ -114,7 +124,7 @@ impl Builder {
     }
 
     /// Requests a size for the shared memory buffer, in KiB. 0 leaves the choice to the service
-    /// (256 KiB in pages of 4).
+    /// (256 KiB in pages of 4); with a service inside this process, it is 4 MiB.
     ///
     /// Pages are 4, 8, 16 or 32 KiB. Each thread that traces holds one.
     pub fn shared_memory(mut self, size_kb: u32, page_size_kb: u32) -> Self {
@@ -217,6 +227,7 @@ impl Builder {
             direct_patching: self.direct_patching,
         };
         let patience = if self.system { patience()? } else { None };
+        let awaited = awaited()?;
         let is_of_system = self.system || self.socket_factory.is_some();
         if is_of_system {
             start_times::connecting();
@@ -256,14 +267,20 @@ impl Builder {
         registry::register(&self.categories);
         let control = lifecycle::start().map_err(Error::thread)?;
         for place in places {
-            control.send(Command::Produce { place, identity: identity.clone() });
+            let mut identity = identity.clone();
+            if place.backend() != Backend::System && identity.shm_size_hint_bytes == 0 {
+                identity.shm_size_hint_bytes = OWN_MEMORY_KB * 1024;
+            }
+            control.send(Command::Produce { place, identity });
         }
         if let Some(patience) = patience.filter(|_| !control_thread::is_current()) {
-            if !registry::wait_for_session(patience) && !patience.is_zero() {
-                diagnostics::say_once(format!(
-                    "no session recorded this program within the {} ms of {WAIT_VARIABLE}; it continues without",
-                    patience.as_millis()
-                ));
+            if !data_source::wait(awaited, patience) && !patience.is_zero() {
+                let what = match awaited {
+                    Awaited::Session => "no session recorded this program",
+                    Awaited::Service => "the tracing service did not answer this program",
+                };
+                let ms = patience.as_millis();
+                diagnostics::say_once(format!("{what} within the {ms} ms of {WAIT_VARIABLE}; it continues without"));
             }
         }
         // After the wait, which would end with this session.
@@ -310,6 +327,16 @@ fn patience() -> Result<Option<Duration>, Error> {
     match text.to_str().and_then(|text| text.trim().parse().ok()) {
         Some(ms) => Ok(Some(Duration::from_millis(ms))),
         None => Err(Error::variable(WAIT_VARIABLE, &text.to_string_lossy(), "a number of milliseconds")),
+    }
+}
+
+/// Returns what the environment wants programs to wait for.
+fn awaited() -> Result<Awaited, Error> {
+    match env::var_os(AWAITED_VARIABLE) {
+        None => Ok(Awaited::Session),
+        Some(text) if text == "session" => Ok(Awaited::Session),
+        Some(text) if text == "service" => Ok(Awaited::Service),
+        Some(text) => Err(Error::variable(AWAITED_VARIABLE, &text.to_string_lossy(), "`session` or `service`")),
     }
 }
 

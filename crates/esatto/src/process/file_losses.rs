@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use esatto_protozero::Fields;
+use esatto_schema::PACKETS_AFTER_LOSS_FIELD;
 use esatto_schema::trace_stats::BufferStats;
-use esatto_schema::{GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD};
 
 use crate::diagnostics;
 use crate::session::Session;
+use crate::session::losses::{gaps, our_count};
 
 /// The session is over, so its service has nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -22,20 +22,9 @@ pub(super) fn explain(path: &Path, session: &Session) {
     }
 }
 
-/// Returns the places where threads waited in vain for shared memory.
-fn gaps(buffer: &BufferStats) -> u64 {
-    our_count(buffer, GAPS_BETWEEN_PACKETS_FIELD) + buffer.trace_writer_packet_loss.unwrap_or(0)
-}
-
 /// Returns the packets that were read after a loss of any kind.
 fn after_loss(buffer: &BufferStats) -> u64 {
     our_count(buffer, PACKETS_AFTER_LOSS_FIELD)
-}
-
-/// Returns a count that Perfetto does not have.
-fn our_count(buffer: &BufferStats, id: u32) -> u64 {
-    let mut unknown = Fields::new(&buffer.unknown_fields);
-    unknown.find(|field| field.id == id).map_or(0, |field| field.as_u64())
 }
 
 /// Returns the chunks that were overwritten before they were written into the file.

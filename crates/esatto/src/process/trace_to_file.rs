@@ -31,8 +31,6 @@ const NUMBER: &str = "a number of KiB";
 
 /// Half a second of events, at 128 MB per second.
 const BUFFER_SIZE_KB: u32 = 64 * 1024;
-/// Enough that threads seldom wait for the control thread.
-const SHARED_MEMORY_KB: u32 = 4 * 1024;
 
 /// Records everything that this program traces into a file (feature `in-process`), from now until
 /// the guard is dropped, `std::process::exit` is called, or the main thread panics. No service is
@@ -177,7 +175,7 @@ fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
 fn record_into(wanted: &Path) -> Result<Running, Error> {
     let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
     let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
-    let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
+    let builder = Tracing::builder().in_process();
     // Dropping it would hand over the recorded data, but the end of the session also does that.
     core::mem::forget(builder.start()?);
     let (own, file) = OwnFile::create(wanted)?;

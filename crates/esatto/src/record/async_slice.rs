@@ -47,7 +47,7 @@ impl AsyncSlices {
 /// If a session starts in between, it gets the rest: the slice of the lifetime then begins with the
 /// next poll, without arguments.
 #[derive(Debug)]
-#[must_use = "the slice ends when this is dropped: let it drive a future"]
+#[must_use = "the slice ends when this is dropped: call `.run(future).await`"]
 pub struct AsyncSlice {
     site: &'static AsyncSite,
     slices: AsyncSlices,

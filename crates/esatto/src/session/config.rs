@@ -176,6 +176,10 @@ impl SessionConfig {
     /// twice a second, and collects once a second. This process creates the file, which needs the
     /// permission to, and replaces a file that exists. This session then has nothing to
     /// [read](crate::Session::read).
+    ///
+    /// Threads that trace faster than the service collects lose events, which a
+    /// [notice](crate::Builder::notices) tells at the end. [`stall`](Self::stall) lets them wait
+    /// instead.
     pub fn write_into(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = TraceFile::Path(path.into());
         self

@@ -1,6 +1,8 @@
 //! Sessions that the program itself controls (`docs/spec/client-library.md` §13).
 
 mod config;
+#[cfg(feature = "in-process")]
+pub(crate) mod losses;
 mod service_choice;
 mod startup_tracing;
 mod trace_file;
@@ -132,6 +134,9 @@ impl Session {
 
     /// Ends the recording, waits for the last data and returns the unread data.
     ///
+    /// If events are missing in a session inside this process, a
+    /// [notice](crate::Builder::notices) says so: see [`SessionConfig::stall`].
+    ///
     /// The result is in memory as a whole: for large traces use
     /// [`stop_recording`](Self::stop_recording) and [`chunks`](Self::chunks).
     ///
@@ -209,16 +214,35 @@ impl Session {
     /// progress, the stop waits for it. Stopping twice is no error. Fails if the session had
     /// failed.
     ///
-    /// Hands over the earlier events of this thread.
+    /// Hands over the earlier events of this thread. If events are missing in a session inside this
+    /// process, a [notice](crate::Builder::notices) says so: see [`SessionConfig::stall`].
     pub fn stop_recording(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
         {
             service_choice::notice_if_unconnected(&self.backend);
             if self.backend.is_in_process() {
                 self.patterns.explain();
+                return self.stop_and_tell_losses();
             }
         }
         self.stop_explained()
+    }
+
+    /// Stops, and then reports, once, whether events are missing.
+    #[cfg(feature = "in-process")]
+    fn stop_and_tell_losses(&self) -> Pending<()> {
+        let (pending, done) = Pending::new(nothing);
+        let id = self.id;
+        self.stop_explained().then(move |stopped| {
+            let stats = ask(id, decode_stats, SessionCommand::Stats);
+            stats.then(move |stats| {
+                if let Ok(stats) = stats {
+                    losses::explain(&stats);
+                }
+                done.complete(stopped.map(|()| Vec::new()));
+            });
+        });
+        pending
     }
 
     /// As [`stop_recording`](Self::stop_recording), after the user was told why there may be no
@@ -280,11 +304,7 @@ impl Session {
 
     /// Queries the statistics of the service: bytes, chunks and losses of each buffer.
     pub fn stats(&self) -> Pending<TraceStats> {
-        let decode = |bytes: Vec<u8>| {
-            let response = GetTraceStatsResponse::decode(&bytes).map_err(|_| bad_answer())?;
-            response.trace_stats.map(|stats| *stats).ok_or_else(bad_answer)
-        };
-        self.ask(decode, SessionCommand::Stats)
+        self.ask(decode_stats, SessionCommand::Stats)
     }
 
     /// Queries the state of the service: its clients, their data sources, and the sessions. Needs
@@ -365,9 +385,7 @@ impl Session {
         decode: fn(Vec<u8>) -> Result<T, Error>,
         command: impl FnOnce(Completer) -> SessionCommand,
     ) -> Pending<T> {
-        let (pending, done) = Pending::new(decode);
-        self.send(command(done));
-        pending
+        ask(self.id, decode, command)
     }
 
     /// Encodes on the caller's thread.
@@ -405,6 +423,21 @@ fn send(id: SessionId, command: SessionCommand) {
     if let Some(control) = connection::handle() {
         control.send(Command::Session(id, command));
     }
+}
+
+fn ask<T>(
+    id: SessionId,
+    decode: fn(Vec<u8>) -> Result<T, Error>,
+    command: impl FnOnce(Completer) -> SessionCommand,
+) -> Pending<T> {
+    let (pending, done) = Pending::new(decode);
+    send(id, command(done));
+    pending
+}
+
+fn decode_stats(bytes: Vec<u8>) -> Result<TraceStats, Error> {
+    let response = GetTraceStatsResponse::decode(&bytes).map_err(|_| bad_answer())?;
+    response.trace_stats.map(|stats| *stats).ok_or_else(bad_answer)
 }
 
 fn nothing(_: Vec<u8>) -> Result<(), Error> {

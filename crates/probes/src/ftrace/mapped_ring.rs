@@ -7,8 +7,8 @@
 //!
 //! No data source uses it, because it costs more than `read`: 2.4 µs of CPU per page of marks
 //! instead of 1.2 µs (kernel 6.18, x86-64, `mapping_costs_more_than_reading`). To give a page to a
-//! reader that has mapped it, the kernel walks over all of its events, while `read` swaps and copies
-//! the page. The module stays for the measurement on other kernels.
+//! reader that has mapped it, the kernel walks over all of its events, while `read` swaps and
+//! copies the page. The module stays for the measurement on other kernels.
 //!
 //! ```text
 //!   mapping:  meta page │ sub-buffer 0 │ sub-buffer 1 │ …

@@ -295,8 +295,14 @@ impl Arbiter {
                 }
                 Some(chunk)
             }
-            None if dropping || policy == ExhaustedPolicy::Drop => None,
-            None => self.stall(header),
+            None if dropping => None,
+            None => {
+                let chunk = if policy == ExhaustedPolicy::Drop { None } else { self.stall(header) };
+                if chunk.is_none() && !self.is_shutdown() {
+                    self.notify.on_drop();
+                }
+                chunk
+            }
         }
     }
 

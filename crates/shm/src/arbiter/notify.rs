@@ -53,6 +53,9 @@ pub trait Notify: Send + Sync {
     /// data.
     fn on_writer_refused(&self) {}
 
+    /// A writer begins to drop packets because no chunk is free. The data has a mark there.
+    fn on_drop(&self) {}
+
     /// The peer has changed the state of a chunk that a writer had. The content of the chunk is
     /// lost.
     fn on_chunk_lost(&self) {}

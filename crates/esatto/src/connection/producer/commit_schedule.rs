@@ -71,6 +71,10 @@ impl Notify for CommitSchedule {
         );
     }
 
+    fn on_drop(&self) {
+        losses::note_gap();
+    }
+
     fn on_chunk_lost(&self) {
         losses::note_chunk();
     }

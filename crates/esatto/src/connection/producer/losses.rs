@@ -1,15 +1,19 @@
-//! Counts of losses in this process that a service cannot know of.
+//! Counts of losses in this process.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::record;
 
-/// Losses since the start of this process that no trace marks. See [`losses`].
+/// Losses since the start of this process. See [`losses`].
 ///
-/// They do not include events that were dropped because shared memory was full: traces mark those.
+/// Traces mark the [gaps](Self::gaps), and nothing else in this list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
+    /// Times that a thread began to lose events because shared memory was full. Each session counts
+    /// by itself. [More memory](crate::Builder::shared_memory) or
+    /// [`stall`](crate::SessionConfig::stall) avoids them.
+    pub gaps: u64,
     /// Sequences that could not be created because their connection had 32,767. A sequence belongs
     /// to one thread and one session; all of its events are lost.
     pub sequences: u64,
@@ -24,20 +28,26 @@ pub struct Losses {
     pub slice_ends: u64,
 }
 
+static GAPS: AtomicU64 = AtomicU64::new(0);
 static SEQUENCES: AtomicU64 = AtomicU64::new(0);
 static CHUNKS: AtomicU64 = AtomicU64::new(0);
 static TRIGGERS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of losses in this process that no trace marks. All are 0 unless something is
-/// wrong.
+/// Returns the number of losses in this process. All are 0 unless something is wrong, or a program
+/// traces faster than the service reads.
 #[must_use]
 pub fn losses() -> Losses {
     Losses {
+        gaps: GAPS.load(Ordering::Relaxed),
         sequences: SEQUENCES.load(Ordering::Relaxed),
         chunks: CHUNKS.load(Ordering::Relaxed),
         triggers: TRIGGERS.load(Ordering::Relaxed),
         slice_ends: record::ignored_ends(),
     }
+}
+
+pub(crate) fn note_gap() {
+    GAPS.fetch_add(1, Ordering::Relaxed);
 }
 
 pub(crate) fn note_sequence() {

@@ -44,6 +44,8 @@ pub(crate) struct Producer {
     has_told_triggers: bool,
     /// Flushes that wait until the service has been told of triggers.
     trigger_flushes: Vec<FlushCallback>,
+    /// Threads that wait for a service to start what it wants.
+    syncs: Vec<FlushCallback>,
     /// `None` before the first request for startup tracing.
     startups: Option<Box<dyn Startups>>,
 }
@@ -78,6 +80,7 @@ impl Producer {
             triggers: PendingTriggers::new(),
             has_told_triggers: false,
             trigger_flushes: Vec::new(),
+            syncs: Vec::new(),
             startups: None,
         }
     }
@@ -186,6 +189,21 @@ impl Producer {
         }
     }
 
+    /// Registers all data sources, and runs `done` when the service has started the instances that
+    /// it wants at present. Waits for the service if there is none. If the connection breaks,
+    /// `done` is dropped.
+    ///
+    /// A service answers a registration with the commands to set up and start. It answers the
+    /// `Sync` after them, because it handles calls in order (`docs/spec/service.md`).
+    pub(crate) fn sync(&mut self, done: FlushCallback) {
+        if self.accepted {
+            self.announce();
+            self.endpoint.sync(done);
+        } else {
+            self.syncs.push(done);
+        }
+    }
+
     /// Activates triggers at once, or when the service is connected, unless that is after `until`.
     pub(crate) fn activate_triggers(&mut self, names: Vec<String>, until: Instant) {
         if self.accepted {
@@ -233,6 +251,9 @@ impl Producer {
             Event::Connected => {
                 self.accepted = true;
                 self.announce();
+                for done in mem::take(&mut self.syncs) {
+                    self.endpoint.sync(done);
+                }
                 for names in self.triggers.take(Instant::now()) {
                     self.has_told_triggers = true;
                     self.endpoint.activate_triggers(&names);
