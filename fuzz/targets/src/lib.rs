@@ -13,6 +13,7 @@ mod fidl;
 mod fidl_transport;
 mod filter;
 mod frames;
+mod ftrace;
 mod ipc;
 mod memory;
 mod probes;
@@ -34,6 +35,7 @@ pub use fidl::{fidl_decode, fidl_ir, fidl_schema};
 pub use fidl_transport::fidl_transport;
 pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use frames::{consumer_frames, producer_frames};
+pub use ftrace::{ftrace_format, ftrace_pages, ftrace_symbols};
 pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
 pub use probes::{probes_process_smaps, probes_process_stats, probes_sys_stats, probes_system_info};
@@ -52,6 +54,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 pub const TARGETS: [Target; 34] = [
+pub const TARGETS: [Target; 35] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -62,6 +65,9 @@ pub const TARGETS: [Target; 34] = [
     ("filter_bytecode", filter_bytecode),
     ("filter_message", filter_message),
     ("filter_strings", filter_strings),
+    ("ftrace_format", ftrace_format),
+    ("ftrace_pages", ftrace_pages),
+    ("ftrace_symbols", ftrace_symbols),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
     ("probes_process_smaps", probes_process_smaps),
