@@ -7,7 +7,8 @@ use esatto::{Backend, Session, Tracing};
 use esatto_protozero::{Fields, Value};
 
 /// Connected once for all tests of this program.
-static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
+static TRACING: LazyLock<Tracing> =
+    LazyLock::new(|| Tracing::builder().in_process().shared_memory(256, 4).start().expect("connects"));
 
 /// Makes a config with one entry for a data source for each number, which arrives as
 /// `message_count`. A service waits ten minutes for the end of its data sources, which is longer

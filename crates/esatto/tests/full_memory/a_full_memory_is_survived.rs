@@ -7,8 +7,8 @@ use esatto::{BufferExhausted, DataSource, Setup, Source};
 use super::own_memory;
 use super::recording::{config, packets, start};
 
-/// More than the 4 MiB that writers and service share.
-const BYTES: u64 = 8 << 20;
+/// More than the 256 KiB that writers and service share.
+const BYTES: u64 = 2 << 20;
 
 struct Flood;
 
