@@ -182,6 +182,13 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
         return Err(failure("it has no data_sources")
             .hint("add for instance `data_sources { config { name: \"track_event\" } }`"));
     }
+    let modeless = config.trigger_config.as_ref().filter(|config| !config.triggers.is_empty());
+    if modeless.is_some() && MissingTrigger::mode(config).is_none() {
+        return Err(failure(
+            "its trigger_config has triggers, but no trigger_mode: no trigger could end the recording",
+        )
+        .hint("add `trigger_mode: STOP_TRACING`, START_TRACING or CLONE_SNAPSHOT to it"));
+    }
     let lacks_triggers = config.trigger_config.as_ref().is_some_and(|config| config.triggers.is_empty());
     if lacks_triggers && MissingTrigger::mode(config).is_some() {
         return Err(failure("its trigger_config has a mode, but no triggers")

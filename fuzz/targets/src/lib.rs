@@ -53,8 +53,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 34] = [
-pub const TARGETS: [Target; 35] = [
+pub const TARGETS: [Target; 37] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),

@@ -163,6 +163,14 @@ fn a_mode_of_triggers_without_a_trigger() {
 }
 
 #[test]
+fn triggers_without_a_mode() {
+    let triggers = "trigger_config { triggers { name: \"go\" stop_delay_ms: 1000 } trigger_timeout_ms: 1500 }";
+    let stderr = refused(&format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS} {triggers}\n"));
+    let reason = "its trigger_config has triggers, but no trigger_mode: no trigger could end the recording; add ";
+    assert!(stderr.contains(reason), "{stderr}");
+}
+
+#[test]
 fn a_config_that_only_sends_triggers() {
     let stderr = refused("activate_triggers: \"slow_frame\"\n");
     assert!(stderr.contains("it has only activate_triggers, and `record` sends no triggers"), "{stderr}");

@@ -7,7 +7,7 @@ use super::registry;
 use crate::category::registry as category_registry;
 use crate::control_thread;
 
-/// What a program waits for at its start.
+/// Event for which a program waits at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
     /// A session that may start later.

@@ -19,7 +19,8 @@ use crate::{control_thread, diagnostics, lifecycle, start_times, track_uuid};
 
 /// How long to wait for a session of the system's service, in milliseconds.
 const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
-/// What to wait for: a session that may start later, or the service, whose sessions run already.
+/// The event to wait for: a session that may start later, or the service, whose sessions run
+/// already.
 const AWAITED_VARIABLE: &str = "ESATTO_WAIT_FOR";
 
 /// Size of the memory that this process shares with its own service. It is enough that ordinary

@@ -7,11 +7,8 @@ mod pages;
 mod recorded;
 mod recording;
 mod session;
-<<<<<<< HEAD
-mod test_folder;
-=======
 mod special;
->>>>>>> 1d179a5b (probes: test system calls, kernel probes and symbols)
+mod test_folder;
 
 pub(super) use session::Session;
 pub(crate) use test_folder::TestFolder;

@@ -5,9 +5,10 @@ use esatto_schema::TracePacketReader;
 use super::page_builder::{FORMAT, PageBuilder, data};
 use super::session::{Session, recorded};
 use crate::data_source::Observed;
-use crate::ftrace::{
-    KernelSymbols, Kprobe, KprobeKind, PrintFilter, PrintPattern, PrintRule, SourceEncoder, Surroundings, SyscallSet,
-};
+use crate::ftrace::kprobe::{Kprobe, KprobeKind};
+use crate::ftrace::print_filter::{PrintFilter, PrintPattern, PrintRule};
+use crate::ftrace::syscalls::SyscallSet;
+use crate::ftrace::{KernelSymbols, SourceEncoder, Surroundings};
 use crate::test_writer::TestWriter;
 
 #[test]
