@@ -38,7 +38,9 @@ pub use frames::{consumer_frames, producer_frames};
 pub use ftrace::{ftrace_format, ftrace_pages, ftrace_symbols};
 pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
-pub use probes::{probes_process_smaps, probes_process_stats, probes_sys_stats, probes_system_info};
+pub use probes::{
+    probes_journal, probes_mountinfo, probes_process_smaps, probes_process_stats, probes_sys_stats, probes_system_info,
+};
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use rpc_call::rpc_call;
 pub use rpc_frames::rpc_frames;
@@ -53,7 +55,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 37] = [
+pub const TARGETS: [Target; 39] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -69,6 +71,8 @@ pub const TARGETS: [Target; 37] = [
     ("ftrace_symbols", ftrace_symbols),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),
+    ("probes_journal", probes_journal),
+    ("probes_mountinfo", probes_mountinfo),
     ("probes_process_smaps", probes_process_smaps),
     ("probes_process_stats", probes_process_stats),
     ("probes_sys_stats", probes_sys_stats),

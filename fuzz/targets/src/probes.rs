@@ -1,4 +1,14 @@
-//! Files of `/proc` and `/sys`.
+//! Files of `/proc`, `/sys` and the journal.
+
+/// A journal file, after position and length of zeros that are left out.
+pub fn probes_journal(bytes: &[u8]) {
+    esatto_probes::fuzzing::journal(bytes);
+}
+
+/// A text that is read as `/proc/self/mountinfo`.
+pub fn probes_mountinfo(bytes: &[u8]) {
+    esatto_probes::fuzzing::mountinfo(bytes);
+}
 
 /// A text that is read as each of the files of a process.
 pub fn probes_process_stats(bytes: &[u8]) {

@@ -33,6 +33,8 @@ targets! {
     filter_strings
     ipc_frames
     ipc_host
+    probes_journal
+    probes_mountinfo
     probes_process_smaps
     probes_process_stats
     probes_sys_stats

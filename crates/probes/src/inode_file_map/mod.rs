@@ -28,6 +28,13 @@ use crate::data_source::{Instance, Monotonic, Observed, SetupError};
 use crate::instances::Source;
 use crate::metatrace;
 
+/// Parses a table of mounts, for the fuzzer.
+pub fn fuzz(text: &[u8]) {
+    let table = MountTable::parse(text);
+    let lines = text.split(|&byte| byte == b'\n').count();
+    assert!(table.len() <= lines, "at most one mount per line");
+}
+
 /// Inodes that wait for a walk. Events may name any number of them.
 const MAX_WAITING_INODES: usize = 1 << 16;
 /// Devices that are remembered. A machine has hardly more.

@@ -35,6 +35,10 @@ impl MountTable {
         Self { mounts: text.split(|&byte| byte == b'\n').filter_map(parse_line).collect() }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.mounts.len()
+    }
+
     /// Returns the mounts of a device in the order of the table.
     pub(crate) fn of_device(&self, device: u64) -> impl Iterator<Item = &Mount> {
         self.mounts.iter().filter(move |mount| mount.device == device)

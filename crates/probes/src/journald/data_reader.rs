@@ -12,6 +12,10 @@ const MAX_COMPRESSED_BYTES: u64 = 1 << 20;
 /// Bytes of a name, `=` and a value.
 const MAX_PAYLOAD_BYTES: usize = Field::LONGEST_NAME + 1 + MAX_VALUE_BYTES;
 
+/// Objects of an entry that are decompressed. Each may take as much work as 8 MiB of text; real
+/// entries have a few long texts.
+const MAX_DECOMPRESSIONS_PER_ENTRY: usize = 64;
+
 /// Bytes of an object that are read at once. Most objects are shorter.
 const FIRST_READ: usize = 512;
 
@@ -29,9 +33,21 @@ pub(super) struct DataReader {
     /// Its payload, if it was compressed.
     plain: Vec<u8>,
     known: KnownData,
+    /// Objects of this entry that were decompressed.
+    decompressions: usize,
 }
 
 impl DataReader {
+    /// Begins an entry.
+    pub(super) const fn begin_entry(&mut self) {
+        self.decompressions = 0;
+    }
+
+    /// Returns how many objects of this entry were decompressed.
+    pub(super) const fn decompressions(&self) -> usize {
+        self.decompressions
+    }
+
     /// Returns field and value of the object at `offset`; nothing if no trace shows the field or
     /// the object is damaged. Values that are too long are cut.
     pub(super) fn read(&mut self, file: &impl BytesAt, layout: Layout, offset: u64) -> Option<(Field, &[u8])> {
@@ -39,14 +55,15 @@ impl DataReader {
             let (field, value) = &self.known.slots[slot].content;
             return field.map(|field| (field, value.as_slice()));
         }
-        let (field, payload) = match load(&mut self.object, &mut self.plain, file, layout, offset) {
-            // It may be damaged, or not there yet.
-            Err(_) => return None,
-            Ok(payload) => match payload.iter().take(Field::LONGEST_NAME + 1).position(|&byte| byte == b'=') {
-                None => (None, &[][..]),
-                Some(end) => (Field::of_name(&payload[..end]), &payload[end + 1..]),
-            },
-        };
+        let (field, payload) =
+            match load(&mut self.object, &mut self.plain, &mut self.decompressions, file, layout, offset) {
+                // It may be damaged, or not there yet.
+                Err(_) => return None,
+                Ok(payload) => match payload.iter().take(Field::LONGEST_NAME + 1).position(|&byte| byte == b'=') {
+                    None => (None, &[][..]),
+                    Some(end) => (Field::of_name(&payload[..end]), &payload[end + 1..]),
+                },
+            };
         let value = cut(payload, MAX_VALUE_BYTES);
         self.known.keep(offset, field, value);
         field.map(|field| (field, value))
@@ -57,6 +74,7 @@ impl DataReader {
 fn load<'a>(
     object: &'a mut Vec<u8>,
     plain: &'a mut Vec<u8>,
+    decompressions: &mut usize,
     file: &impl BytesAt,
     layout: Layout,
     offset: u64,
@@ -70,6 +88,7 @@ fn load<'a>(
     let header = ObjectHeader::parse(&object[..read], offset, ObjectKind::Data, head_bytes)?;
     let wanted = match header.compression {
         Some(_) if header.bytes > MAX_COMPRESSED_BYTES => return Ok(&[]),
+        Some(_) if *decompressions >= MAX_DECOMPRESSIONS_PER_ENTRY => return Err(FormatError::WrongObject(offset)),
         None => header.bytes.min((head_bytes + MAX_PAYLOAD_BYTES) as u64),
         Some(_) => header.bytes,
     };
@@ -86,6 +105,7 @@ fn load<'a>(
     }
     let payload = &object[head_bytes..];
     let Some(compression) = header.compression else { return Ok(payload) };
+    *decompressions += 1;
     plain.clear();
     if !decompress(compression, payload, MAX_PAYLOAD_BYTES, plain) {
         return Err(FormatError::WrongObject(offset));

@@ -24,6 +24,9 @@ const MAX_OPEN_FILES: usize = 256;
 /// Files of a folder that are looked at. journald keeps 100, unless it is configured otherwise.
 const MAX_FILES_PER_FOLDER: usize = 4096;
 
+/// Entries without compressed texts that take as long as a compressed text.
+const DECOMPRESSION_COST: usize = 16;
+
 /// A file with a broken beginning that is so young may still be written, so it is tried again.
 const YOUNG_SECONDS: u64 = 10;
 
@@ -198,7 +201,11 @@ impl Journal {
             }
             if entry.boot_id != self.boot_id {
                 progress.failed += 1;
-            } else if open.file.read_values(filter, values) {
+                continue;
+            }
+            let is_wanted = open.file.read_values(filter, values);
+            budget = budget.saturating_sub(open.file.decompressions() * DECOMPRESSION_COST);
+            if is_wanted {
                 write(&entry, values);
                 self.recent.add(&entry);
             }

@@ -121,6 +121,7 @@ impl<B: BytesAt> JournalFile<B> {
         let layout = self.header.layout;
         values.clear();
         let mut matched = filter.start();
+        self.data.begin_entry();
         let items = self.entry.get(ENTRY_HEADER_BYTES..).unwrap_or_default();
         for item in items.chunks_exact(layout.entry_item_bytes()) {
             if let Some((field, value)) = self.data.read(&self.file, layout, layout.offset(item)) {
@@ -129,6 +130,11 @@ impl<B: BytesAt> JournalFile<B> {
             }
         }
         matched.all()
+    }
+
+    /// Returns how many fields [`read_values`](Self::read_values) decompressed.
+    pub(crate) const fn decompressions(&self) -> usize {
+        self.data.decompressions()
     }
 
     /// Reads the offsets of the next entries. Returns whether there are some.

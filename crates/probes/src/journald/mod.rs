@@ -22,9 +22,12 @@ mod field;
 mod file_format;
 mod filter;
 mod folder_watch;
+mod fuzz;
 mod journal;
 mod journal_file;
 mod recent_entries;
+
+pub use self::fuzz::fuzz;
 
 use core::time::Duration;
 use std::os::fd::BorrowedFd;
