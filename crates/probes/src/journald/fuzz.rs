@@ -1,4 +1,4 @@
-//! What the fuzzer of journal files calls.
+//! Check of the journal reader for a fuzzer.
 
 use esatto_schema::SystemdJournaldConfigReader;
 
