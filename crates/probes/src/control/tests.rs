@@ -298,6 +298,8 @@ fn an_instance_that_cannot_be_set_up_is_stopped_at_once_and_its_reason_is_in_the
     let (_, mut problems) = recording.finish();
     assert!(begin.elapsed() < Duration::from_secs(4), "the service waits for nothing: {:?}", begin.elapsed());
     let why = "there is no such thing: buy one".to_owned();
+    // The session may end before the start of an instance has come.
+    problems.retain(|(_, reason)| !reason.starts_with("the session ended before"));
     problems.sort();
     assert_eq!(problems, [("linux.ftrace".into(), why.clone()), ("test.refuses".into(), why)]);
 }

@@ -194,7 +194,7 @@ impl Producer {
     /// `done` is dropped.
     ///
     /// A service answers a registration with the commands to set up and start. It answers the
-    /// `Sync` after them, because it handles calls in order (`docs/spec/service.md`).
+    /// `Sync` after them, because it handles calls in order (`docs/spec/wire-protocol.md`, Sync).
     pub(crate) fn sync(&mut self, done: FlushCallback) {
         if self.accepted {
             self.announce();
