@@ -42,9 +42,8 @@ impl<'a> Messages<'a> {
         let mut messages: BTreeMap<&str, BTreeMap<u32, Field<'_>>> = BTreeMap::new();
         for line in schema.lines() {
             let columns: Vec<&str> = line.split('\t').collect();
-            if let ["field", _, message, number, name, kind, ..] = columns[..]
-                && let Ok(number) = number.parse()
-            {
+            let ["field", _, message, number, name, kind, ..] = columns[..] else { continue };
+            if let Ok(number) = number.parse() {
                 messages.entry(message).or_default().insert(number, Field { name, kind });
             }
         }

@@ -72,9 +72,8 @@ impl EventTable {
     /// Forgets an event, because it was removed from the kernel. Its id may come back as another
     /// event.
     pub(crate) fn forget(&mut self, group: &str, name: &str) {
-        if let Some(Some(id)) = self.ids.remove(&format!("{group}/{name}"))
-            && let Some(layout) = self.layouts.get_mut(usize::from(id))
-        {
+        let id = self.ids.remove(&format!("{group}/{name}")).flatten();
+        if let Some(layout) = id.and_then(|id| self.layouts.get_mut(usize::from(id))) {
             *layout = None;
         }
     }

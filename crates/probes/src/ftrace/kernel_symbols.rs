@@ -145,9 +145,7 @@ impl KernelSymbolsParser {
     }
 
     fn push_line(&mut self, line: &[u8]) {
-        if let Some((address, name)) = symbol(line)
-            && self.symbols.len() < MAX_SYMBOLS
-        {
+        if let Some((address, name)) = symbol(line).filter(|_| self.symbols.len() < MAX_SYMBOLS) {
             self.symbols.push((address, self.names.len() as u32));
             let mut words = name.split_inclusive(|byte| matches!(byte, b'_' | b'.')).peekable();
             while let Some(word) = words.next() {
