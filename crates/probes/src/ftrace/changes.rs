@@ -117,9 +117,8 @@ impl Changes {
     }
 
     fn run(&self, change: &Change) {
-        if let Some(ours) = &change.ours
-            && self.tracefs.read(&change.file).is_ok_and(|now| now != *ours)
-        {
+        let is_changed = |ours: &Vec<u8>| self.tracefs.read(&change.file).is_ok_and(|now| now != *ours);
+        if change.ours.as_ref().is_some_and(is_changed) {
             log::debug!("{} was changed by another program: it stays as it is", change.undo.path.display());
             return;
         }

@@ -226,9 +226,8 @@ fn exclusive(config: &FtraceConfig) -> Result<ExclusiveFeatures, String> {
         options.push((name, is_on));
     }
     let cpumask = config.tracing_cpumask.as_ref().map(|mask| text(Some(mask))).filter(|mask| !mask.is_empty());
-    if let Some(mask) = &cpumask
-        && !mask.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b',')
-    {
+    let is_mask = |mask: &&String| mask.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b',');
+    if let Some(mask) = cpumask.as_ref().filter(|mask| !is_mask(mask)) {
         return Err(format!("tracing_cpumask `{}` is not a hexadecimal mask", shown(mask)));
     }
     Ok(ExclusiveFeatures { tids: config.tids_to_trace.clone(), options, cpumask })

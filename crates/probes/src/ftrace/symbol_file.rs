@@ -30,13 +30,11 @@ pub(crate) fn read_symbols(proc: &Path, journals: &JournalFolder) -> KernelSymbo
     let settings = Tracefs::at(proc.to_owned());
     let mut changes = Changes::new(settings.clone(), journals.clone());
     let original = settings.read_line(KPTR_RESTRICT);
-    if let Ok(original) = original.as_deref().map(str::to_owned)
-        && original != "0"
-        && changes.set(KPTR_RESTRICT, "0", &original).is_ok()
-        && let Ok(symbols) = parse(&file)
-        && !symbols.is_empty()
-    {
-        return symbols;
+    let original = original.as_deref().ok().filter(|original| *original != "0");
+    if original.is_some_and(|original| changes.set(KPTR_RESTRICT, "0", original).is_ok()) {
+        if let Some(symbols) = parse(&file).ok().filter(|symbols| !symbols.is_empty()) {
+            return symbols;
+        }
     }
     log::warn!(
         "no names of the kernel's functions: {} has no addresses for this user; run as root, or set \

@@ -610,16 +610,18 @@ impl Tracer {
         let percent = active.map(|source| source.drain_percent).filter(|percent| *percent != 0).min();
         let Some(percent) = percent else { return self.changes.undo("buffer_percent") };
         // Kernels before 5.0 do not have it: then only time counts.
-        if let Ok(original) = self.tracefs.read_line("buffer_percent")
-            && let Err(error) = self.changes.set("buffer_percent", &percent.to_string(), &original)
-        {
+        let Ok(original) = self.tracefs.read_line("buffer_percent") else { return };
+        if let Err(error) = self.changes.set("buffer_percent", &percent.to_string(), &original) {
             log::debug!("{error}");
         }
     }
 
     fn switch_tracing(&mut self, state: &str) {
         let is_so = self.tracefs.read_line("tracing_on").is_ok_and(|now| now == state);
-        if !is_so && let Err(error) = self.changes.set("tracing_on", state, &self.tracing_on) {
+        if is_so {
+            return;
+        }
+        if let Err(error) = self.changes.set("tracing_on", state, &self.tracing_on) {
             log::warn!("{error}");
         }
     }
