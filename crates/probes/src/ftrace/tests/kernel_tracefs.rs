@@ -305,7 +305,7 @@ fn the_text_of_the_kernel_is_read() {
 }
 
 #[test]
-#[ignore = "a measurement: run it with --ignored --nocapture"]
+#[ignore = "soak: a measurement: run it with --ignored --nocapture"]
 fn mapping_costs_more_than_reading() {
     with_tracefs("mapping", |tracefs| {
         std::fs::write(tracefs.instance().join("buffer_size_kb"), "16384").expect("a size");
