@@ -47,11 +47,6 @@ impl ParseStatuses {
         self.0 |= 1 << status as u8;
     }
 
-    #[cfg(test)]
-    pub(crate) const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// Adds all statuses of another set.
     pub(crate) fn extend(&mut self, other: Self) {
         self.0 |= other.0;

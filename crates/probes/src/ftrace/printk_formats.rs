@@ -56,9 +56,10 @@ mod tests {
     #[test]
     fn strings_are_found_by_their_address() {
         let file =
-            b"0xffffffff82 : \"two: words\"\n0x10 : \"ten\"\n0x0 : \"zero\"\n0x20 : \"\"\nnonsense\n0x10 : \"last\"";
+            b"0xffffffff82000010 : \"two: words\"\n0x10 : \"ten\"\n0x0 : \"zero\"\n0x20 : \"\"\nnonsense\n0x10 : \"last\"";
         let formats = PrintkFormats::parse(file);
-        for (address, text) in [(0xff_ffff_ff82, "two: words"), (0x10, "last"), (0, ""), (0x20, ""), (0x30, "")] {
+        for (address, text) in [(0xffff_ffff_8200_0010, "two: words"), (0x10, "last"), (0, ""), (0x20, ""), (0x30, "")]
+        {
             assert_eq!(formats.get(address), text.as_bytes(), "{address:#x}");
         }
     }

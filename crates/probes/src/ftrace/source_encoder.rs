@@ -4,6 +4,7 @@ use core::slice::ChunksExact;
 
 use esatto::producer::TraceWriter;
 use esatto_protozero::Message;
+use esatto_schema::LOST_EVENTS_NUMBER_FIELD;
 
 use super::compact_sched::{CompactSched, SwitchFormat, WakingFormat};
 use super::encode_event::{EventWriter, References, common_pid, is_valid};
@@ -83,7 +84,6 @@ pub(crate) struct SourceEncoder {
     /// Time of the last event that was written, by CPU.
     last_times: Vec<u64>,
     errors: ParseStatuses,
-    lost_events: u64,
     /// Ids of the generic events in the bundle.
     generic: Vec<u16>,
 }
@@ -158,7 +158,6 @@ impl SourceEncoder {
             are_indexes_new: true,
             last_times: Vec::new(),
             errors: ParseStatuses::default(),
-            lost_events: 0,
             generic: Vec::new(),
         }
     }
@@ -188,12 +187,6 @@ impl SourceEncoder {
     /// Returns the statuses of all pages and events so far that were not as they should be.
     pub(crate) const fn errors(&self) -> ParseStatuses {
         self.errors
-    }
-
-    /// Returns how many events were lost so far, as far as pages tell the number.
-    #[cfg(test)]
-    pub(crate) const fn lost_events(&self) -> u64 {
-        self.lost_events
     }
 
     /// Goes to the next event, loss or error that a bundle must be begun for. Returns false at the
@@ -273,7 +266,7 @@ impl SourceEncoder {
             lost => {
                 bundle.bool(3, true);
                 if let LostEvents::Number(number) = lost {
-                    self.lost_events = self.lost_events.saturating_add(number);
+                    bundle.varint(LOST_EVENTS_NUMBER_FIELD, number);
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::session::recorded;
+use crate::ftrace::parse_status::ParseStatuses;
 
 const EVENTS: [(&str, &str); 8] = [
     ("sched", "sched_switch"),
@@ -50,6 +51,7 @@ fn compact_and_full_encoding_have_the_same_switches() {
     }
     assert!(full_switches.len() > 10, "{}", full_switches.len());
     assert_eq!(full_switches, compact_switches);
-    assert!(full.encoder.errors().is_empty() && compact.encoder.errors().is_empty());
+    assert_eq!(full.encoder.errors(), ParseStatuses::default());
+    assert_eq!(compact.encoder.errors(), ParseStatuses::default());
     assert_eq!(full.observed.renamed, compact.observed.renamed);
 }
