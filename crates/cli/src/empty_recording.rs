@@ -4,13 +4,14 @@ use core::fmt;
 
 use esatto_schema::trace_config::DataSource;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
-use esatto_schema::{TraceConfig, TrackEventConfig};
+use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::producer_filter::{HOST, ProducerFilter, names_host};
 use crate::service_state::{Category, Program, Programs, sorted};
 use crate::suggestion::closest;
 
 const TRACK_EVENT: &str = "track_event";
+const FTRACE: &str = "linux.ftrace";
 /// Names of data sources that many programs offer, or Perfetto's own. A name that is like one of
 /// them is probably mistyped.
 const WELL_KNOWN: [&str; 17] = [
@@ -22,7 +23,7 @@ const WELL_KNOWN: [&str; 17] = [
     "android.power",
     "android.surfaceflinger.frametimeline",
     "gpu.counters",
-    "linux.ftrace",
+    FTRACE,
     "linux.inode_file_map",
     "linux.perf",
     "linux.process_stats",
@@ -273,6 +274,12 @@ impl EmptyRecording<'_> {
                 Names(names)
             ));
         }
+        if name == FTRACE && !source.config.as_ref().is_some_and(|config| wants_kernel_events(config)) {
+            return Some(format!(
+                "the config of the data source {name:?} asks for no event; name some, for example \
+                 `ftrace_config {{ ftrace_events: \"sched/sched_switch\" }}`"
+            ));
+        }
         if name != TRACK_EVENT {
             return None;
         }
@@ -357,6 +364,16 @@ fn categories<'a>(programs: impl Iterator<Item = &'a Program>) -> impl Iterator<
 fn event_config(source: &DataSource) -> TrackEventConfig {
     let config = source.config.as_ref().and_then(|config| config.track_event_config.as_deref());
     config.cloned().unwrap_or_default()
+}
+
+/// Returns whether a config of the data source `linux.ftrace` asks for any event.
+fn wants_kernel_events(config: &DataSourceConfig) -> bool {
+    config.ftrace_config.as_ref().is_some_and(|ftrace| {
+        let names = [&ftrace.ftrace_events, &ftrace.atrace_categories, &ftrace.atrace_apps];
+        names.iter().any(|names| !names.is_empty())
+            || !ftrace.kprobe_events.is_empty()
+            || ftrace.enable_function_graph.unwrap_or(false)
+    })
 }
 
 /// Returns which categories of a config have no known name.

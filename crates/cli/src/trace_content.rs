@@ -19,7 +19,7 @@ const SERVICE_SEQUENCE: u64 = 1;
 
 /// Fields that say where and when the events of a packet happened, or that explain them. A packet
 /// with only these has no event.
-const EXPLANATIONS: [u32; 25] = [
+const EXPLANATIONS: [u32; 26] = [
     field::TIMESTAMP,
     field::TIMESTAMP_CLOCK_ID,
     field::TRUSTED_UID,
@@ -36,6 +36,7 @@ const EXPLANATIONS: [u32; 25] = [
     field::SYNCHRONIZATION_MARKER,
     field::TRACK_DESCRIPTOR,
     field::PROCESS_DESCRIPTOR,
+    field::FTRACE_STATS,
     field::THREAD_DESCRIPTOR,
     field::EXTENSION_DESCRIPTOR,
     field::CHROME_METADATA,
@@ -407,6 +408,7 @@ mod tests {
         let mut content = Content::default();
         content.packet(&packet(2, |packet| _ = packet.track_descriptor().uuid(1)));
         content.packet(&packet(2, |packet| _ = packet.sequence_flags(1)));
+        content.packet(&packet(2, |packet| _ = packet.ftrace_stats().kernel_symbols_parsed(1)));
         content.packet(&packet(1, |packet| _ = packet.service_event().tracing_started(true)));
         content.packet(&packet(0, |packet| _ = packet.machine_id(7).system_info().machine_name("guest1")));
         content.packet(&packet(0, |packet| _ = packet.machine_id(7).remote_clock_sync()));

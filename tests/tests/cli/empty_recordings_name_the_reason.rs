@@ -66,8 +66,14 @@ fn no_program_is_connected_to_the_running_service() {
 fn a_data_source_that_no_program_offers() {
     let (_, log) = record_application(&config("track_evnt", ""));
     assert_says(&log, &["\"track_evnt\"; did you mean \"track_event\"?", "Known are: track_event"]);
+    let (_, log) = record_application(&config("linux.perf", ""));
+    assert_says(&log, &["\"linux.perf\"", "`esatto probes`"]);
+}
+
+#[test]
+fn a_config_of_the_kernel_without_events() {
     let (_, log) = record_application(&config("linux.ftrace", ""));
-    assert_says(&log, &["\"linux.ftrace\"", "traced_probes"]);
+    assert_says(&log, &["\"linux.ftrace\" asks for no event", "ftrace_events: \"sched/sched_switch\""]);
 }
 
 #[test]
