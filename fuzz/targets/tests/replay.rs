@@ -31,6 +31,9 @@ targets! {
     filter_bytecode
     filter_message
     filter_strings
+    ftrace_format
+    ftrace_pages
+    ftrace_symbols
     ipc_frames
     ipc_host
     probes_journal

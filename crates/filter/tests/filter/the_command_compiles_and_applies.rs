@@ -88,5 +88,5 @@ fn mistakes_are_reported() {
     assert!(complaint(&["show", "-f", "/nowhere/at/all"]).contains("/nowhere/at/all"));
     let proto = Path::new(PROTOS).join("shop.proto");
     assert!(complaint(&["show", "-f", proto.to_str().unwrap()]).contains("checksum"));
-    assert!(complaint(&["apply", "-f", "x", "--rule", "9", "", "(", "in"]).contains("unknown string policy 9"));
+    assert!(complaint(&["apply", "-f", "x", "--rule", "9", "", "(", "in", "out"]).contains("unknown string policy 9"));
 }

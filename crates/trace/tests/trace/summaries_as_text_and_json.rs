@@ -70,6 +70,7 @@ fn json_has_stable_keys() {
         "config_text",
         "counter_values",
         "counters",
+        "data_source_problems",
         "distinct_arguments",
         "duration_ns",
         "end_ns",
