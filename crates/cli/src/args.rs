@@ -32,6 +32,12 @@ pub(crate) enum Command {
     /// Connect the producers of this machine to the tracing service of another machine
     #[command(disable_help_flag = true)]
     Relay(Relay),
+    /// Record with the options of Perfetto's command
+    #[command(disable_help_flag = true)]
+    Perfetto(Perfetto),
+    /// Activate triggers that sessions wait for
+    #[command(disable_help_flag = true)]
+    Trigger(Trigger),
     /// List the programs that are connected to the tracing service, and what they offer
     List(List),
     /// Summarize the content of a trace file
@@ -188,6 +194,20 @@ pub(crate) struct Probes {
 pub(crate) struct Relay {
     /// Options of traced_relay; see `esatto relay --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub(crate) args: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Perfetto {
+    /// Options of perfetto; see `esatto perfetto --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub(crate) args: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trigger {
+    /// Names of the triggers
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "TRIGGER")]
     pub(crate) args: Vec<OsString>,
 }
 

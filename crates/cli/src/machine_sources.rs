@@ -52,6 +52,11 @@ pub(crate) fn offer(
     for hidden in privileges::hidden_by_container() {
         say!("This container hides {hidden}.");
     }
+    start(producer).map(Some)
+}
+
+/// Offers the data sources of the machine to a service until the result is dropped.
+pub(crate) fn start(producer: Option<&Address>) -> Result<ProbesHandle, Failure> {
     let mut options = Options::default();
     options.socket = producer.map(|address| address.to_os_string().to_string_lossy().into_owned());
     let probes: io::Result<ProbesHandle> = Probes::new(options).spawn_thread();
@@ -59,7 +64,7 @@ pub(crate) fn offer(
     if !probes.wait_registered(PATIENCE) {
         say!("The service does not take the data sources of the machine. They may be missing in the trace.");
     }
-    Ok(Some(probes))
+    Ok(probes)
 }
 
 fn names(config: &TraceConfig) -> impl Iterator<Item = String> {

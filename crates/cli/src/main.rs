@@ -8,6 +8,7 @@
 //! relay ─── esatto-daemon's relay to the service of another machine
 //! list ──── programs of a service
 //! info ──── esatto-trace
+//! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
 //! ```
 
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ mod failure;
 mod file_kind;
 mod machine_service;
 mod machine_sources;
+mod perfetto;
 mod private_service;
 mod producer_filter;
 mod program_names;
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
         Command::Traced(args) => Ok(esatto_daemon::traced_as("esatto traced", args.args)),
         Command::Probes(args) => Ok(esatto_probes::traced_probes_as("esatto probes", args.args)),
         Command::Relay(args) => Ok(esatto_daemon::traced_relay_as("esatto relay", args.args)),
+        Command::Perfetto(args) => Ok(perfetto::perfetto(args.args)),
+        Command::Trigger(args) => Ok(perfetto::trigger_perfetto(args.args)),
         Command::List(args) => list::run(&args),
         Command::Info(args) => info::run(&args),
     };

@@ -4,9 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::perfetto;
+
 /// Returns the program of this name, if `esatto` stands in for it. It takes the arguments.
 pub(crate) fn program_named(argv0: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
     match Path::new(argv0).file_name()?.to_str()? {
+        "perfetto" => Some(perfetto::perfetto),
+        "tracebox" => Some(perfetto::tracebox),
+        "trigger_perfetto" => Some(perfetto::trigger_perfetto),
         "traced" => Some(esatto_daemon::traced),
         "traced_probes" => Some(esatto_probes::traced_probes),
         "traced_relay" => Some(esatto_daemon::traced_relay),

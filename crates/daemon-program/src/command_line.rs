@@ -20,7 +20,16 @@ pub struct Known<T> {
     pub meaning: T,
 }
 
-/// Splits a command line into options, each with its value if it takes one.
+/// A command line, taken apart.
+#[derive(Debug)]
+pub struct CommandLine<T> {
+    /// Options in their order, each with its value if it takes one.
+    pub options: Vec<(T, Option<OsString>)>,
+    /// Arguments that are no options.
+    pub arguments: Vec<OsString>,
+}
+
+/// Splits the command line of a daemon into options, each with its value if it takes one.
 ///
 /// # Errors
 ///
@@ -30,40 +39,60 @@ pub fn parse<T: Copy>(
     args: impl IntoIterator<Item = OsString>,
     known: &[Known<T>],
 ) -> Result<Vec<(T, Option<String>)>, String> {
+    let line = split(args, known)?;
+    if let Some(argument) = line.arguments.first() {
+        return Err(format!("unexpected argument {}", argument.to_string_lossy()));
+    }
+    line.options.into_iter().map(|(meaning, value)| Ok((meaning, value.map(text).transpose()?))).collect()
+}
+
+/// Splits a command line in which options and other arguments may be mixed.
+///
+/// # Errors
+///
+/// A line that names the mistake.
+pub fn split<T: Copy>(args: impl IntoIterator<Item = OsString>, known: &[Known<T>]) -> Result<CommandLine<T>, String> {
     let mut args = args.into_iter();
-    let mut found = Vec::new();
+    let mut line = CommandLine { options: Vec::new(), arguments: Vec::new() };
     while let Some(arg) = args.next() {
-        let text = String::from_utf8_lossy(arg.as_bytes());
-        if text == "--" {
-            return match args.next() {
-                Some(rest) => Err(format!("unexpected argument {}", rest.to_string_lossy())),
-                None => Ok(found),
-            };
+        let bytes = arg.as_bytes();
+        if bytes == b"--" {
+            line.arguments.extend(args);
+            break;
         }
-        if let Some(long) = text.strip_prefix("--") {
-            let (name, attached) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
+        if let Some(long) = bytes.strip_prefix(b"--") {
+            let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
+                Some(at) => (&long[..at], Some(OsString::from_vec(long[at + 1..].to_vec()))),
                 None => (long, None),
             };
-            let option = find_long(name, known)?;
+            let option = find_long(&String::from_utf8_lossy(name), known)?;
             let value = match (option.takes_value, attached) {
                 (false, Some(_)) => return Err(format!("--{} takes no value", option.long)),
                 (false, None) => None,
                 (true, Some(value)) => Some(value),
-                (true, None) => Some(value_of(option.long, args.next())?),
+                (true, None) => Some(args.next().ok_or_else(|| format!("--{} needs a value", option.long))?),
             };
-            found.push((option.meaning, value));
-        } else if let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-            for letter in letters.chars() {
+            line.options.push((option.meaning, value));
+        } else if let Some(letters) = bytes.strip_prefix(b"-").filter(|letters| !letters.is_empty()) {
+            for (at, &letter) in letters.iter().enumerate() {
+                let letter = char::from(letter);
                 let option = known.iter().find(|option| option.short == Some(letter));
-                let option = option.ok_or_else(|| format!("unknown option -{letter}"))?;
-                found.push((option.meaning, None));
+                let option = option.ok_or_else(|| format!("unknown option -{}", letter.escape_default()))?;
+                if option.takes_value {
+                    // The rest of the argument, or the next argument.
+                    let rest = &letters[at + 1..];
+                    let value = if rest.is_empty() { args.next() } else { Some(OsString::from_vec(rest.to_vec())) };
+                    let value = value.ok_or_else(|| format!("-{letter} needs a value"))?;
+                    line.options.push((option.meaning, Some(value)));
+                    break;
+                }
+                line.options.push((option.meaning, None));
             }
         } else {
-            return Err(format!("unexpected argument {text}"));
+            line.arguments.push(arg);
         }
     }
-    Ok(found)
+    Ok(line)
 }
 
 /// Returns the option with this name, or the only one whose name begins with it.
@@ -79,9 +108,8 @@ fn find_long<'k, T>(name: &str, known: &'k [Known<T>]) -> Result<&'k Known<T>, S
     }
 }
 
-fn value_of(option: &str, next: Option<OsString>) -> Result<String, String> {
-    let value = next.ok_or_else(|| format!("--{option} needs a value"))?;
-    String::from_utf8(value.into_vec()).map_err(|_| format!("the value of --{option} is not text"))
+fn text(value: OsString) -> Result<String, String> {
+    value.into_string().map_err(|value| format!("{value:?} is not text"))
 }
 
 #[cfg(test)]
@@ -117,6 +145,32 @@ mod tests {
         ] {
             assert_eq!(run(args).as_deref(), Ok(want), "{args:?}");
         }
+    }
+
+    #[test]
+    fn arguments_and_values_of_letters_may_be_mixed() {
+        let known = [
+            Known { long: "out", short: Some('o'), takes_value: true, meaning: 'o' },
+            Known { long: "txt", short: Some('x'), takes_value: false, meaning: 'x' },
+        ];
+        let run = |args: &[&str]| {
+            let line = split(args.iter().map(OsString::from), &known)?;
+            let options = line.options.into_iter().map(|(c, value)| match value {
+                Some(value) => format!("{c}={} ", value.to_string_lossy()),
+                None => format!("{c} "),
+            });
+            let arguments = line.arguments.iter().map(|argument| format!("[{}]", argument.to_string_lossy()));
+            Ok::<_, String>(options.chain(arguments).collect::<String>())
+        };
+        for (args, want) in [
+            (&["a", "-o", "f", "b", "--txt"][..], "o=f x [a][b]"),
+            (&["-xof", "-o-", "-"], "x o=f o=- [-]"),
+            (&["-o", "-x", "--", "-x", "--", "c"], "o=-x [-x][--][c]"),
+            (&["--out=", "-o", ""], "o= o= "),
+        ] {
+            assert_eq!(run(args).as_deref(), Ok(want), "{args:?}");
+        }
+        assert_eq!(run(&["-xo"]).unwrap_err(), "-o needs a value");
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl SoleWriter {
 
 /// Locks the file until it is closed or [unlocked](unlock). Fails if another recording has locked
 /// it.
-pub(super) fn lock(file: &File, name: &Path) -> Result<(), Failure> {
+pub(crate) fn lock(file: &File, name: &Path) -> Result<(), Failure> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => {
             let what = format!("cannot write {}", name.display());
