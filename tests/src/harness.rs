@@ -4,6 +4,7 @@ use crate::program::{Program, Signal, wait_until};
 use crate::workload::Workload;
 use crate::{Implementation, beside_this_test, esatto_bin, peers, wire};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +16,8 @@ pub struct Harness {
     programs: AtomicU32,
     /// The folder is removed with it.
     owned: bool,
+    /// Implementation of the command `perfetto`.
+    perfetto: Implementation,
 }
 
 impl Harness {
@@ -31,7 +34,15 @@ impl Harness {
         let name = format!("esatto-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        Self { folder, programs: AtomicU32::new(0), owned: true }
+        Self { folder, programs: AtomicU32::new(0), owned: true, perfetto: Implementation::Theirs }
+    }
+
+    /// An empty folder, in which the command `perfetto` is ours or theirs.
+    #[must_use]
+    pub fn with_perfetto(perfetto: Implementation) -> Self {
+        let mut harness = Self::new();
+        harness.perfetto = perfetto;
+        harness
     }
 
     /// The folder of another process's harness, which keeps it.
@@ -39,7 +50,7 @@ impl Harness {
     /// Programs that are started in both must have different names: so are their logs.
     #[must_use]
     pub const fn join(folder: PathBuf) -> Self {
-        Self { folder, programs: AtomicU32::new(0), owned: false }
+        Self { folder, programs: AtomicU32::new(0), owned: false, perfetto: Implementation::Theirs }
     }
 
     /// The folder.
@@ -86,16 +97,19 @@ impl Harness {
         command
     }
 
-    /// Perfetto's own command with these arguments; it also makes its temporary files in the
+    /// The command `perfetto` with these arguments; it also makes its temporary files in the
     /// folder.
     #[must_use]
     pub fn perfetto(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command(peers::official("perfetto"));
-        command.env("TMPDIR", &self.folder).args(arguments);
+        let mut command = match self.perfetto {
+            Implementation::Ours => self.command(esatto_bin()),
+            Implementation::Theirs => self.command(peers::official("perfetto")),
+        };
+        command.arg0("perfetto").env("TMPDIR", &self.folder).args(arguments);
         command
     }
 
-    /// Runs Perfetto's own command to its end, and returns its exit code and its output.
+    /// Runs the command `perfetto` to its end, and returns its exit code and its output.
     ///
     /// # Panics
     ///

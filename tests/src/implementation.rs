@@ -118,3 +118,29 @@ macro_rules! for_each_service {
         }
     };
 }
+
+/// Runs one scenario with our and with their service, and our and their `perfetto` command.
+///
+/// The scenario is a `fn(Implementation, Implementation) -> Result<(), Skip>`, which takes the
+/// service and the command. The tests are called `perfetto_ours_traced_theirs` and so on.
+#[macro_export]
+macro_rules! for_each_client {
+    ($scenario:path) => {
+        $crate::for_each_client!($scenario, perfetto_ours_traced_ours, Ours, Ours);
+        $crate::for_each_client!($scenario, perfetto_ours_traced_theirs, Theirs, Ours);
+        $crate::for_each_client!($scenario, perfetto_theirs_traced_ours, Ours, Theirs);
+        $crate::for_each_client!($scenario, perfetto_theirs_traced_theirs, Theirs, Theirs);
+    };
+    ($scenario:path, $name:ident, $service:ident, $client:ident) => {
+        #[test]
+        fn $name() {
+            let (service, client) = ($crate::Implementation::$service, $crate::Implementation::$client);
+            $crate::skip(|| {
+                if [service, client].contains(&$crate::Implementation::Theirs) {
+                    $crate::Peer::Official.require()?;
+                }
+                $scenario(service, client)
+            });
+        }
+    };
+}

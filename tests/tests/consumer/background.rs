@@ -7,9 +7,9 @@ use rustix::process::{Pid, kill_process};
 mod returns_when_the_session_runs {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let config = config(&harness, "cfg", "");
         let (code, log) =
@@ -28,15 +28,15 @@ mod returns_when_the_session_runs {
         assert_whole(&harness.path("trace"), emitted);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod waits_for_data_sources_that_are_there {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let _application = harness.application(Implementation::Ours, ENDLESS);
         harness.wait_for_producers(1);
@@ -46,5 +46,5 @@ mod waits_for_data_sources_that_are_there {
         wait_until("the session is over", || (harness.state().sessions == 0).then_some(()));
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }

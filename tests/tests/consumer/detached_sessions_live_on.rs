@@ -8,9 +8,9 @@ const STREAMING: &str = "write_into_file: true file_write_period_ms: 200 flush_p
 mod and_are_attached_to {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let config = config(&harness, "cfg", STREAMING);
         let arguments = ["--txt", "-c", &config, "-o", &path(&harness, "trace"), "--detach=key"];
@@ -32,15 +32,15 @@ mod and_are_attached_to {
         assert_eq!(harness.state().sessions, 0);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod until_their_time_is_over {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let _application = harness.application(Implementation::Ours, ENDLESS);
         harness.wait_for_producers(1);
@@ -54,5 +54,5 @@ mod until_their_time_is_over {
         assert_eq!(harness.run_perfetto(&["--is_detached=key"]).0, 2);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }

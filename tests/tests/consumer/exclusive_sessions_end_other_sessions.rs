@@ -4,9 +4,9 @@
 use crate::{config, path, recording, require};
 use esatto_tests::{Harness, Implementation, Signal, Skip};
 
-fn scenario(service: Implementation) -> Result<(), Skip> {
+fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
     require()?;
-    let harness = Harness::new();
+    let harness = Harness::with_perfetto(client);
     let _service = harness.service(service);
     let mut ordinary = recording(&harness, "ordinary", "");
     let config_of = |name: &str, more: &str| config(&harness, name, more);
@@ -27,4 +27,4 @@ fn scenario(service: Implementation) -> Result<(), Skip> {
     exclusive.wait_ok();
     Ok(())
 }
-esatto_tests::for_each_service!(scenario);
+esatto_tests::for_each_client!(scenario);

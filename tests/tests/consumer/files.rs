@@ -7,9 +7,9 @@ use esatto_tests::{Harness, Implementation, Signal, Skip, wait_until};
 mod of_the_consumer {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let more = "write_into_file: true file_write_period_ms: 200 flush_period_ms: 200";
         let mut session = recording(&harness, "trace", more);
@@ -19,15 +19,15 @@ mod of_the_consumer {
         assert_whole(&harness.path("trace"), emitted);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod that_are_full_end_the_session {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let more = "write_into_file: true file_write_period_ms: 100 max_file_size_bytes: 8000";
         let config = config(&harness, "cfg", more);
@@ -41,15 +41,15 @@ mod that_are_full_end_the_session {
         assert!(!esatto_tests::tp::rows(&harness.path("trace"), "select 1 as one").is_empty());
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod that_exist_are_not_overwritten {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let existing = harness.write("existing", "precious").display().to_string();
         let ordinary = config(&harness, "ordinary.cfg", "duration_ms: 100");
@@ -60,16 +60,16 @@ mod that_exist_are_not_overwritten {
         wait_until("nothing is left behind", || (harness.state().sessions == 0).then_some(()));
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod at_a_path_of_the_service {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let more = format!(
             "write_into_file: true output_path: \"{}\" file_write_period_ms: 200 flush_period_ms: 200",
@@ -92,5 +92,5 @@ mod at_a_path_of_the_service {
         assert_eq!(harness.state().sessions, 0);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }

@@ -20,9 +20,9 @@ fn may_boost(program: &Program) -> bool {
     u64::from_str_radix(effective.trim(), 16).expect("in hex") & 1 << 23 != 0
 }
 
-fn scenario(service: Implementation) -> Result<(), Skip> {
+fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
     require()?;
-    let harness = Harness::new();
+    let harness = Harness::with_perfetto(client);
     let service = harness.service(service);
     let before = scheduling(&service);
     let boost = "priority_boost { policy: POLICY_SCHED_FIFO priority: 3 }";
@@ -47,4 +47,4 @@ fn scenario(service: Implementation) -> Result<(), Skip> {
     ended(&mut weak, before);
     Ok(())
 }
-esatto_tests::for_each_service!(scenario);
+esatto_tests::for_each_client!(scenario);

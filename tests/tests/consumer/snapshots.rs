@@ -7,9 +7,9 @@ use esatto_tests::{Harness, Implementation, Signal, Skip, tp};
 mod by_id_and_by_name {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let mut session = recording(&harness, "trace", r#"unique_session_name: "mine""#);
         let emitted = run_application(&harness);
@@ -24,15 +24,15 @@ mod by_id_and_by_name {
         assert_eq!(harness.state().sessions, 0);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod of_a_session_that_streams_into_a_file {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         // The trace processor wants the flush period.
         let streaming = r#"
@@ -58,7 +58,7 @@ flush_period_ms: 300"#;
         assert_whole(&harness.path("trace"), emitted);
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 /// A snapshot begins with an empty buffer, so the programs write their names into it again.
@@ -94,9 +94,9 @@ fn of_transferred_buffers_can_be_read_each() {
 mod for_bug_reports {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let _best = recording(&harness, "best", r#"bugreport_score: 9 bugreport_filename: "best.pftrace""#);
         let _other = recording(&harness, "other", "bugreport_score: 2");
@@ -112,15 +112,15 @@ mod for_bug_reports {
         }
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod of_nothing {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         for selector in [["--clone", "77"], ["--clone-by-name", "nobody"]] {
             let (_, log) = harness.run_perfetto(&[selector[0], selector[1], "-o", &path(&harness, "none")]);
@@ -129,5 +129,5 @@ mod of_nothing {
         }
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }

@@ -5,9 +5,9 @@ use esatto_protozero::Owned as _;
 use esatto_schema::TracingServiceState;
 use esatto_tests::{Harness, Implementation, Skip};
 
-fn scenario(service: Implementation) -> Result<(), Skip> {
+fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
     require()?;
-    let harness = Harness::new();
+    let harness = Harness::with_perfetto(client);
     let _service = harness.service(service);
     let application = harness.application(Implementation::Ours, ENDLESS);
     harness.wait_for_producers(1);
@@ -37,4 +37,4 @@ fn scenario(service: Implementation) -> Result<(), Skip> {
     assert!(session.start_realtime_ns > Some(1_600_000_000_000_000_000), "{session:?}");
     Ok(())
 }
-esatto_tests::for_each_service!(scenario);
+esatto_tests::for_each_client!(scenario);

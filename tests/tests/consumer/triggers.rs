@@ -36,9 +36,9 @@ fn assert_triggered(trace: &Path, told: i64, service: Implementation) {
     }
 }
 
-fn scenario(service: Implementation, mode: &str) -> Result<(), Skip> {
+fn scenario(service: Implementation, client: Implementation, mode: &str) -> Result<(), Skip> {
     require()?;
-    let harness = Harness::new();
+    let harness = Harness::with_perfetto(client);
     let _service = harness.service(service);
     let _application = harness.application(Implementation::Ours, ENDLESS);
     harness.wait_for_producers(1);
@@ -61,45 +61,45 @@ fn scenario(service: Implementation, mode: &str) -> Result<(), Skip> {
 mod start {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
-        super::scenario(service, "trigger_mode: START_TRACING")
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
+        super::scenario(service, client, "trigger_mode: START_TRACING")
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod stop {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
-        super::scenario(service, "trigger_mode: STOP_TRACING")
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
+        super::scenario(service, client, "trigger_mode: STOP_TRACING")
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod clone_snapshot {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
-        super::scenario(service, "trigger_mode: CLONE_SNAPSHOT")
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
+        super::scenario(service, client, "trigger_mode: CLONE_SNAPSHOT")
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod clone_snapshot_if_available {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
-        super::scenario(service, "trigger_mode: STOP_TRACING use_clone_snapshot_if_available: true")
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
+        super::scenario(service, client, "trigger_mode: STOP_TRACING use_clone_snapshot_if_available: true")
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod none {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let mut session = waiting(&harness, "trigger_mode: STOP_TRACING", 500);
         session.wait_ok();
@@ -107,15 +107,15 @@ mod none {
         assert_eq!(left, 0, "without a trigger there is nothing to be seen");
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
 
 mod two_at_once {
     use super::*;
 
-    fn scenario(service: Implementation) -> Result<(), Skip> {
+    fn scenario(service: Implementation, client: Implementation) -> Result<(), Skip> {
         require()?;
-        let harness = Harness::new();
+        let harness = Harness::with_perfetto(client);
         let _service = harness.service(service);
         let _application = harness.application(Implementation::Ours, ENDLESS);
         harness.wait_for_producers(1);
@@ -146,5 +146,5 @@ trigger_config {
         }
         Ok(())
     }
-    esatto_tests::for_each_service!(scenario);
+    esatto_tests::for_each_client!(scenario);
 }
