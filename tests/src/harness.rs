@@ -41,8 +41,13 @@ impl Harness {
     #[must_use]
     pub fn with_perfetto(perfetto: Implementation) -> Self {
         let mut harness = Self::new();
-        harness.perfetto = perfetto;
+        harness.set_perfetto(perfetto);
         harness
+    }
+
+    /// Makes the command `perfetto` ours or theirs.
+    pub const fn set_perfetto(&mut self, perfetto: Implementation) {
+        self.perfetto = perfetto;
     }
 
     /// The folder of another process's harness, which keeps it.

@@ -51,7 +51,7 @@ impl LightMode {
             duration_ms: Some(limited("time", duration_ms)?),
             buffers: vec![BufferConfig { size_kb: Some(limited("buffer", buffer_kb)?), ..BufferConfig::default() }],
             flush_period_ms: Some(FLUSH_PERIOD_MS),
-            max_file_size_bytes: (max_file_bytes > 0).then_some(max_file_bytes),
+            max_file_size_bytes: Some(max_file_bytes),
             write_into_file: (max_file_bytes > 0).then_some(true),
             data_sources: self.data_sources(),
             ..TraceConfig::default()
@@ -86,14 +86,16 @@ impl LightMode {
                 ..FtraceConfig::default()
             }));
         }
-        for word in words.iter().copied().filter(is_hypervisor) {
+        // There is one hypervisor, so the last name counts.
+        if let Some(word) = words.iter().copied().filter(is_hypervisor).next_back() {
             sources.push(ftrace(FtraceConfig {
                 instance_name: Some(word.as_str().into()),
                 ftrace_events: vec![format!("{word}/*").into()],
                 ..FtraceConfig::default()
             }));
         }
-        sources.extend([named("linux.process_stats"), named("linux.system_info")]);
+        let in_first_buffer = |name| DataSourceConfig { target_buffer: Some(0), ..named(name) };
+        sources.extend(["linux.process_stats", "linux.system_info"].map(in_first_buffer));
         sources.into_iter().map(|config| DataSource { config: Some(config.into()), ..DataSource::default() }).collect()
     }
 }
