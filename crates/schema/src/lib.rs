@@ -114,8 +114,9 @@ pub const SHARED_MACHINE_NAMES_FIELD: u32 = 4005;
 /// whose relay disconnected while the session recorded programs of it.
 pub const RELAY_DISCONNECTED_FIELD: u32 = 4004;
 
-/// A field of `FtraceEventBundle` that Perfetto does not have, a varint beside `lost_events`: how many
-/// events the kernel overwrote before the bundle. It is left out if the kernel had no room to say so.
+/// A field of `FtraceEventBundle` that Perfetto does not have, a varint beside `lost_events`: how
+/// many events the kernel overwrote before the bundle. It is left out if the kernel had no room to
+/// say so.
 pub const LOST_EVENTS_NUMBER_FIELD: u32 = 4001;
 
 /// A field of `TrackDescriptor` that Perfetto does not have, a message with the fields of

@@ -1,4 +1,4 @@
-//! What goes wrong around a recording: clear message, right status, nothing lost that was on disk.
+//! Accidents around a recording: clear message, right status, nothing lost that was on disk.
 
 use crate::rows::{SHORT, output_of};
 use esatto_tests::{Harness, Implementation, Signal};

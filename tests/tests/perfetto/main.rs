@@ -1,7 +1,7 @@
 //! The command `perfetto`, row by row of `docs/spec/cli.md`: each test runs the same command line
 //! with ours and with Perfetto's own, with our service and with Perfetto's, and compares exit
-//! codes, files and the messages that scripts look for. The area `consumer` has the rest of the rows:
-//! detached sessions (§11), clones (§13), `--background-wait` (§10).
+//! codes, files and the messages that scripts look for. The area `consumer` has the rest of the
+//! rows: detached sessions (§11), clones (§13), `--background-wait` (§10).
 
 mod bad_input;
 mod config_input;

@@ -39,7 +39,7 @@ pub(crate) struct Row {
     pub(crate) without_service: bool,
 }
 
-/// What a command did.
+/// The deeds of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

@@ -83,7 +83,7 @@ fn txt_lossy_leaves_out_what_is_unknown() {
     let ran = run_ours(Row { args, files, ..Row::default() });
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.config("t").contains("size_kb: 64") && !ran.config("t").contains("fill_policy"), "{}", ran.config("t"));
-    // What is no text at all stays a mistake.
+    // Text that is none stays a mistake.
     let ran = run_ours(Row { args, files: &[("c.cfg", "duration_ms: } 3")], ..Row::default() });
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
 }

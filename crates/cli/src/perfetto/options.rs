@@ -70,7 +70,7 @@ pub(crate) struct StatsdIds {
     pub(crate) subscription: Option<i64>,
 }
 
-/// What a command line asks for.
+/// The wish of a command line.
 #[derive(Debug)]
 pub(crate) enum Request {
     Run(Box<Options>),

@@ -23,7 +23,7 @@ use crate::console::print;
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 /// Characters of the details of a data source, unless all are wanted.
 const SHORT_DETAILS: usize = 40;
-const SECONDS_PER_DAY: i64 = 86_400;
+const DAY_S: i64 = 86_400;
 
 /// A session that wants to be part of bugreports.
 #[derive(Debug, PartialEq, Eq)]
@@ -215,7 +215,7 @@ fn sessions(out: &mut String, sessions: &[TracingSession]) {
     for session in sessions {
         let kb: u64 = session.buffer_size_kb.iter().map(|&kb| u64::from(kb)).sum();
         let buffers = format!("({}) {kb}", session.buffer_size_kb.len());
-        let second = (session.start_realtime_ns.unwrap_or(0) / 1_000_000_000).rem_euclid(SECONDS_PER_DAY);
+        let second = (session.start_realtime_ns.unwrap_or(0) / 1_000_000_000).rem_euclid(DAY_S);
         let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
         let _ = writeln!(
             out,

@@ -1,5 +1,5 @@
-//! The program `tracebox` (`docs/spec/cli.md` §22): all programs in one, and `perfetto` with daemons
-//! of its own.
+//! The program `tracebox` (`docs/spec/cli.md` §22): all programs in one, and `perfetto` with
+//! daemons of its own.
 //!
 //! Perfetto's `tracebox` starts private daemons even if the machine's run, and then records none of
 //! the programs that are connected to those. This one uses what runs, and starts what is missing
