@@ -60,16 +60,21 @@ pub(crate) fn build_bin(package: &str, bin: &str, features: &[&str]) -> Result<P
 
 /// Builds the small program of the daemon as it is shipped, and returns where it lies.
 pub(crate) fn build_daemon() -> Result<PathBuf, String> {
+    build_shipped("esatto-daemon", "traced")
+}
+
+/// Builds a program of the project as it is shipped, and returns where it lies.
+pub(crate) fn build_shipped(package: &str, bin: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
     let target = this.ancestors().nth(2).ok_or("own path: no target folder")?.join("shipped");
     let status = command()
         .current_dir(root().parent().ok_or("the bench workspace has no parent")?)
-        .args(["build", "--quiet", "--profile", "dist", "-p", "esatto-daemon", "--bin", "traced", "--target-dir"])
+        .args(["build", "--quiet", "--profile", "dist", "-p", package, "--bin", bin, "--target-dir"])
         .arg(&target)
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
     if !status.success() {
-        return Err("the daemon does not build".to_owned());
+        return Err(format!("{bin} does not build"));
     }
-    Ok(target.join("dist").join("traced"))
+    Ok(target.join("dist").join(bin))
 }

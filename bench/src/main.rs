@@ -8,6 +8,7 @@ mod c_abi;
 mod cargo;
 mod fidl;
 mod options;
+mod probes;
 mod protozero;
 mod row;
 mod rpc;
@@ -44,6 +45,7 @@ fn run() -> Result<(), String> {
             Group::CAbi => c_abi::run(&options)?,
             Group::Rpc => rpc::run(&options)?,
             Group::Fidl => fidl::run(&options)?,
+            Group::Probes => probes::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

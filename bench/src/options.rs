@@ -19,6 +19,8 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
               (clean builds of all peers: minutes)
   fidl        encoding and decoding FIDL's wire format beside protozero, flatbuffers and bincode; its calls beside
               those of the RPC library; cost of hooks that are off; its parts are values and calls
+  probes      the data sources of the operating system, beside Perfetto's traced_probes; its parts are switches, losses,
+              scans, idle and latency (Linux, as root, with a tracefs)
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -26,8 +28,8 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
 
   --json FILE       write the rows there, too
   --rounds N        rounds in which both contenders are measured alternately (7; rpc: 3)
-  --traced PROGRAM  another tracing service, for sdk
-  --part NAME       of sdk, service, rpc or fidl; may be given several times (all)";
+  --traced PROGRAM  another tracing service, for sdk and probes
+  --part NAME       of sdk, service, rpc, fidl or probes; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -37,11 +39,13 @@ pub(crate) enum Group {
     CAbi,
     Rpc,
     Fidl,
+    Probes,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 7] = [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Rpc, Self::Fidl, Self::Build];
+    const ALL: [Self; 8] =
+        [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Rpc, Self::Fidl, Self::Probes, Self::Build];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -51,6 +55,7 @@ impl Group {
             Self::CAbi => "c-abi",
             Self::Rpc => "rpc",
             Self::Fidl => "fidl",
+            Self::Probes => "probes",
             Self::Build => "build",
         }
     }
@@ -64,7 +69,7 @@ pub(crate) struct Options {
     pub(crate) rounds: usize,
     has_rounds: bool,
     pub(crate) traced: Option<PathBuf>,
-    /// Parts of the groups `sdk`, `service`, `rpc` and `fidl`; none means all.
+    /// Parts of the groups `sdk`, `service`, `rpc`, `fidl` and `probes`; none means all.
     pub(crate) parts: Vec<String>,
 }
 

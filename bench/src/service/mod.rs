@@ -5,9 +5,9 @@
 
 mod idle;
 mod latency;
-mod participants;
+pub(crate) mod participants;
 mod plain_copy;
-mod process;
+pub(crate) mod process;
 mod read;
 mod write;
 

@@ -18,24 +18,24 @@ use super::process;
 use crate::traced::{Running, command};
 
 /// Until anything that never takes long is called hanging.
-pub(super) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// One of the services that are compared.
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
-    pub(super) name: &'static str,
-    pub(super) program: PathBuf,
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) program: PathBuf,
 }
 
 /// A running service on private sockets.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(crate) struct Service {
     process: Running,
     folder: tempfile::TempDir,
 }
 
 impl Service {
-    pub(super) fn start(kind: &Kind) -> Result<Self, String> {
+    pub(crate) fn start(kind: &Kind) -> Result<Self, String> {
         let folder =
             tempfile::Builder::new().prefix("bench").tempdir().map_err(|error| format!("temporary folder: {error}"))?;
         let mut process =
@@ -49,43 +49,43 @@ impl Service {
     }
 
     /// Its process.
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
     /// CPU time of the service so far.
-    pub(super) fn cpu_time(&self) -> Result<Duration, String> {
+    pub(crate) fn cpu_time(&self) -> Result<Duration, String> {
         process::cpu_time(self.process.id())
     }
 
     /// The same with that of threads that ended, less exactly.
-    pub(super) fn cpu_time_of_all(&self) -> Result<Duration, String> {
+    pub(crate) fn cpu_time_of_all(&self) -> Result<Duration, String> {
         process::cpu_time_of_all(self.process.id())
     }
 
     /// Its memory now.
-    pub(super) fn memory(&self) -> Result<process::Memory, String> {
+    pub(crate) fn memory(&self) -> Result<process::Memory, String> {
         process::memory(self.process.id())
     }
 
     /// Where files of a measurement may lie.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// A command with the sockets of this service in its environment.
-    pub(super) fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         command(program, self.folder())
     }
 
     /// A connection to the consumer port.
-    pub(super) fn consumer(&self) -> Result<BlockingClient, String> {
+    pub(crate) fn consumer(&self) -> Result<BlockingClient, String> {
         let address = Address::parse(self.folder().join("c.sock")).map_err(|error| error.to_string())?;
         BlockingClient::connect(&address, "ConsumerPort", DEADLINE).map_err(|error| error.to_string())
     }
 
     /// Starts a session.
-    pub(super) fn record(&self, config: TraceConfig) -> Result<Session, String> {
+    pub(crate) fn record(&self, config: TraceConfig) -> Result<Session, String> {
         let mut consumer = self.consumer()?;
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         // Its reply comes with the end of the session.
@@ -95,7 +95,7 @@ impl Service {
 }
 
 /// A config that records a data source into one ring buffer.
-pub(super) fn config(source: &str, buffer_kb: u32) -> TraceConfig {
+pub(crate) fn config(source: &str, buffer_kb: u32) -> TraceConfig {
     TraceConfig {
         buffers: vec![BufferConfig { size_kb: Some(buffer_kb), ..BufferConfig::default() }],
         data_sources: vec![DataSource {
@@ -108,12 +108,12 @@ pub(super) fn config(source: &str, buffer_kb: u32) -> TraceConfig {
 
 /// A session that is being recorded.
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) consumer: BlockingClient,
+pub(crate) struct Session {
+    pub(crate) consumer: BlockingClient,
 }
 
 impl Session {
-    pub(super) fn stats(&mut self) -> Result<TraceStats, String> {
+    pub(crate) fn stats(&mut self) -> Result<TraceStats, String> {
         let request = GetTraceStatsRequest::default().encode();
         let reply = self.consumer.call("GetTraceStats", &request, Some(DEADLINE)).map_err(|error| error.to_string())?;
         let response: GetTraceStatsResponse = reply.decode().map_err(|error| error.to_string())?;
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Ends the session, read or not.
-    pub(super) fn free(mut self) -> Result<(), String> {
+    pub(crate) fn free(mut self) -> Result<(), String> {
         let request = FreeBuffersRequest::default().encode();
         self.consumer.call("FreeBuffers", &request, Some(DEADLINE)).map_err(|error| error.to_string())?;
         Ok(())
@@ -130,14 +130,14 @@ impl Session {
 
 /// The program `bench-producer`, waiting for its turn. Ends with its owner.
 #[derive(Debug)]
-pub(super) struct Producer {
+pub(crate) struct Producer {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Producer {
-    pub(super) fn start(service: &Service, program: &Path, args: &[&str]) -> Result<Self, String> {
+    pub(crate) fn start(service: &Service, program: &Path, args: &[&str]) -> Result<Self, String> {
         let mut child = service
             .command(program)
             .args(args)
@@ -151,19 +151,19 @@ impl Producer {
     }
 
     /// Its next line, as JSON.
-    pub(super) fn line<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, String> {
+    pub(crate) fn line<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, String> {
         let mut line = String::new();
         self.stdout.read_line(&mut line).map_err(|error| format!("bench-producer: {error}"))?;
         serde_json::from_str(&line).map_err(|error| format!("bench-producer said '{}': {error}", line.trim_end()))
     }
 
     /// Waits until all of its data sources are started.
-    pub(super) fn await_start(&mut self) -> Result<(), String> {
+    pub(crate) fn await_start(&mut self) -> Result<(), String> {
         self.line::<serde_json::Value>().map(drop)
     }
 
     /// Lets it work.
-    pub(super) fn go(&mut self) -> Result<(), String> {
+    pub(crate) fn go(&mut self) -> Result<(), String> {
         let stdin = self.stdin.as_mut().ok_or("bench-producer has no stdin")?;
         stdin.write_all(b"go\n").map_err(|error| format!("bench-producer: {error}"))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// CPU time of all threads of a process so far, in steps of a nanosecond. Those of threads that
 /// ended are missing.
-pub(super) fn cpu_time(pid: u32) -> Result<Duration, String> {
+pub(crate) fn cpu_time(pid: u32) -> Result<Duration, String> {
     let folder = format!("/proc/{pid}/task");
     let tasks = std::fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
     let mut total = 0;
@@ -18,7 +18,7 @@ pub(super) fn cpu_time(pid: u32) -> Result<Duration, String> {
 }
 
 /// CPU time of a process so far, with that of threads that ended, in steps of 10 ms.
-pub(super) fn cpu_time_of_all(pid: u32) -> Result<Duration, String> {
+pub(crate) fn cpu_time_of_all(pid: u32) -> Result<Duration, String> {
     let file = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
     // After the name, which may contain anything, utime and stime are the 12th and 13th field.
@@ -33,34 +33,34 @@ const TICKS_PER_SECOND: u64 = 100;
 
 /// Memory of a process, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// Not backed by a file: heap, stacks, buffers.
-    pub(super) anonymous: u64,
+    pub(crate) anonymous: u64,
     /// Shared memory that it has touched.
-    pub(super) shared: u64,
+    pub(crate) shared: u64,
 }
 
 /// Memory that is resident now.
-pub(super) fn memory(pid: u32) -> Result<Memory, String> {
+pub(crate) fn memory(pid: u32) -> Result<Memory, String> {
     let status = Status::of(pid)?;
     Ok(Memory { anonymous: status.number("RssAnon")? * 1024, shared: status.number("RssShmem")? * 1024 })
 }
 
 /// Resources of an idle process. Memory is in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rest {
+pub(crate) struct Rest {
     /// Code, libraries and heap together.
-    pub(super) resident: u64,
-    pub(super) anonymous: u64,
+    pub(crate) resident: u64,
+    pub(crate) anonymous: u64,
     /// Resident, but of what several processes have in common (the C library) only its part.
-    pub(super) proportional: u64,
-    pub(super) threads: u64,
+    pub(crate) proportional: u64,
+    pub(crate) threads: u64,
     /// How often all of its threads together have gone to sleep.
-    pub(super) switches: u64,
+    pub(crate) switches: u64,
 }
 
 /// Reads the current figures.
-pub(super) fn rest(pid: u32) -> Result<Rest, String> {
+pub(crate) fn rest(pid: u32) -> Result<Rest, String> {
     let status = Status::of(pid)?;
     let folder = format!("/proc/{pid}/task");
     let mut switches = 0;
@@ -78,6 +78,11 @@ pub(super) fn rest(pid: u32) -> Result<Rest, String> {
         threads: status.number("Threads")?,
         switches,
     })
+}
+
+/// Returns the most memory that a process has had at once, in bytes.
+pub(crate) fn peak(pid: u32) -> Result<u64, String> {
+    Ok(Status::of(pid)?.number("VmHWM")? * 1024)
 }
 
 /// `/proc/PID/status`, or a file like it.
