@@ -1,12 +1,13 @@
 //! Our probes and Perfetto's record one workload at the same time, in two instances of tracefs. The
 //! real trace processor finds the same in both traces.
 
+use crate::instance::Instance;
 use crate::tracefs;
 use esatto_tests::{Harness, Implementation, Peer, Recording, Skip, skip, tp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// How often each event came: processor, thread, name and arguments.
@@ -48,7 +49,7 @@ fn same_events(options: &str) -> Result<(), Skip> {
     let _turn = tracefs()?;
     let events: String = EVENTS.iter().map(|event| format!("ftrace_events: {event:?} ")).collect();
     let mut sides = [Implementation::Ours, Implementation::Theirs].map(|side| {
-        let instance = Instance::new(&format!("esatto-{side}-{}", std::process::id()));
+        let instance = Instance::new(&side.to_string());
         let config = format!(
             "buffers {{ size_kb: 65536 fill_policy: DISCARD }}
             data_sources {{ config {{ name: 'linux.ftrace' ftrace_config {{
@@ -58,7 +59,7 @@ fn same_events(options: &str) -> Result<(), Skip> {
         (Side::record(side, &config), instance)
     });
     for (_, instance) in &sides {
-        instance.wait_until_on();
+        instance.wait_until_on("task/task_rename");
     }
     let threads = workload();
     let traces = sides.each_mut().map(|(side, _)| side.recording.stop());
@@ -179,41 +180,6 @@ impl Side {
         let recording = harness.record(Implementation::Ours, "trace", config);
         harness.wait_for_sessions(1);
         Self { recording, _programs: [probes, service], _harness: harness }
-    }
-}
-
-/// An instance of tracefs.
-struct Instance(PathBuf);
-
-impl Instance {
-    fn new(name: &str) -> Self {
-        let path = Path::new("/sys/kernel/tracing/instances").join(name);
-        std::fs::create_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Self(path)
-    }
-
-    fn name(&self) -> &str {
-        self.0.file_name().and_then(|name| name.to_str()).expect("a name")
-    }
-
-    fn wait_until_on(&self) {
-        esatto_tests::wait_until("events are on", || {
-            let on = std::fs::read_to_string(self.0.join("tracing_on")).is_ok_and(|text| text.trim() == "1");
-            let event = self.0.join("events/task/task_rename/enable");
-            (on && std::fs::read_to_string(event).is_ok_and(|text| text.trim() == "1")).then_some(())
-        });
-    }
-}
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // The programs that use it have ended, or end soon.
-        for _ in 0..100 {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
     }
 }
 

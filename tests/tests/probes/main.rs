@@ -1,8 +1,10 @@
 //! The data sources of the operating system: our `traced_probes` beside Perfetto's.
 
 mod a_failed_set_up_has_its_reason_in_the_trace;
+mod a_killed_program_is_cleaned_up_after;
 mod both_probes_record_the_same;
 mod events_and_statistics_arrive;
+mod instance;
 mod the_program_keeps_its_promises;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
