@@ -124,7 +124,7 @@ fn a_running_session_goes_on_with_the_next_program() {
         let mut killed = probes(&harness)?;
         let mut recording = harness.record(Implementation::Ours, "trace", &config);
         instance.wait_until_on("task/task_rename");
-        rename("before the kill");
+        crate::rename("before the kill");
         wait_until("the event is in the file", || {
             let file = std::fs::read(recording.trace()).unwrap_or_default();
             file.windows(15).any(|part| part == b"before the kill").then_some(())
@@ -135,7 +135,7 @@ fn a_running_session_goes_on_with_the_next_program() {
         let next = probes(&harness)?;
         assert!(next.log().contains("changes that a killed process has left"), "{}", next.log());
         instance.wait_until_on("task/task_rename");
-        rename("after the kill");
+        crate::rename("after the kill");
         let trace = recording.stop();
         let names = tp::rows(
             &trace,
@@ -147,13 +147,4 @@ fn a_running_session_goes_on_with_the_next_program() {
         wait_until("the settings come back", || (settings(&instance) == before).then_some(()));
         Ok(())
     });
-}
-
-/// Gives a thread a name.
-fn rename(name: &'static str) {
-    let rename = move || {
-        let name = std::ffi::CString::new(name).expect("no zero");
-        rustix::thread::set_name(&name).expect("a short name");
-    };
-    std::thread::spawn(rename).join().expect("no panic");
 }

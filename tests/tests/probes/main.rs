@@ -5,6 +5,8 @@ mod a_killed_program_is_cleaned_up_after;
 mod both_probes_record_the_same;
 mod events_and_statistics_arrive;
 mod instance;
+mod old_services_record_the_probes;
+mod programs_are_recorded_beside_the_machine;
 mod the_program_keeps_its_promises;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,4 +59,13 @@ fn tracefs() -> Result<MutexGuard<'static, ()>, Skip> {
     static TRACEFS: Mutex<()> = Mutex::new(());
     esatto_tests::mount_tracefs()?;
     Ok(TRACEFS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Gives a thread a name.
+fn rename(name: &'static str) {
+    let rename = move || {
+        let name = std::ffi::CString::new(name).expect("no zero");
+        rustix::thread::set_name(&name).expect("a short name");
+    };
+    std::thread::spawn(rename).join().expect("no panic");
 }
