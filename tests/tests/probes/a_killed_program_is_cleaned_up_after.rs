@@ -2,8 +2,9 @@
 //! what another program has switched on stays on.
 
 use crate::instance::Instance;
+use crate::mount_namespace::probes_in_namespace;
 use crate::tracefs;
-use esatto_tests::{Harness, Implementation, Peer, Program, Skip, esatto_bin, skip, tp, wait_until};
+use esatto_tests::{Harness, Implementation, Peer, skip, tp, wait_until};
 use std::collections::BTreeMap;
 
 /// Settings that the recording changes, and some that it must not change.
@@ -25,7 +26,7 @@ fn settings(instance: &Instance) -> BTreeMap<&'static str, String> {
 
 fn config(instance: &Instance) -> String {
     format!(
-        "buffers {{ size_kb: 32768 fill_policy: DISCARD }}
+        "buffers {{ size_kb: 32768 }}
         data_sources {{ config {{ name: 'linux.ftrace' ftrace_config {{
           instance_name: '{}' buffer_size_kb: 2048 drain_buffer_percent: 30
           ftrace_events: 'sched/*' ftrace_events: 'task/task_rename' syscall_events: 'sys_prctl'
@@ -34,23 +35,9 @@ fn config(instance: &Instance) -> String {
     )
 }
 
-/// Starts `esatto probes` with a /run that only the programs of this harness see. There it leaves
-/// word of its changes, and probes of other tests must not act on it.
-fn probes(harness: &Harness) -> Result<Program, Skip> {
-    const ENTER: &str = r#"mkdir -p run && mount --bind run /run && exec "$0" probes"#;
-    let mut command = harness.command("unshare");
-    let mut probes = harness.start("probes", command.args(["--mount", "sh", "-c", ENTER]).arg(esatto_bin()));
-    wait_until("the probes are connected or say why not", || {
-        let log = probes.log();
-        (log.contains("Connected to the tracing service") || !probes.is_running()).then_some(())
-    });
-    let log = probes.log();
-    if log.contains("unshare failed") || log.contains("mount:") {
-        return Err(Skip(format!("no mount namespaces: {}", log.trim())));
-    }
-    harness.wait_for_data_source("linux.ftrace");
-    Ok(probes)
-}
+/// A /run that only the programs of a harness see. There the probes leave word of their changes,
+/// and probes of other tests must not act on it.
+const ENTER: &str = r#"mkdir -p run; mount --bind run /run; exec "$0" probes"#;
 
 #[test]
 fn settings_come_back_at_the_next_start() {
@@ -64,7 +51,7 @@ fn settings_come_back_at_the_next_start() {
         instance.write("buffer_size_kb", "64");
         let before = settings(&instance);
 
-        let mut killed = probes(&harness)?;
+        let mut killed = probes_in_namespace(&harness, ENTER)?;
         let mut recording = harness.record(Implementation::Ours, "trace", &config(&instance));
         instance.wait_until_on("task/task_rename");
         killed.kill();
@@ -75,7 +62,7 @@ fn settings_come_back_at_the_next_start() {
             assert_ne!(left[file], before[file], "{file} was changed");
         }
 
-        let next = probes(&harness)?;
+        let next = probes_in_namespace(&harness, ENTER)?;
         assert_eq!(settings(&instance), before);
         assert!(next.log().contains("changes that a killed process has left"), "{}", next.log());
         Ok(())
@@ -93,7 +80,7 @@ fn what_was_on_before_stays_on() {
         instance.write("events/sched/sched_process_fork/enable", "1");
         let before = settings(&instance);
 
-        let mut killed = probes(&harness)?;
+        let mut killed = probes_in_namespace(&harness, ENTER)?;
         let mut recording = harness.record(Implementation::Ours, "trace", &config(&instance));
         instance.wait_until_on("task/task_rename");
         killed.kill();
@@ -101,7 +88,7 @@ fn what_was_on_before_stays_on() {
         recording.stop();
         assert_ne!(settings(&instance), before);
 
-        let _next = probes(&harness)?;
+        let _next = probes_in_namespace(&harness, ENTER)?;
         assert_eq!(settings(&instance), before);
         assert_eq!(instance.read("set_event"), "sched:sched_process_fork\n");
         Ok(())
@@ -119,9 +106,10 @@ fn a_running_session_goes_on_with_the_next_program() {
         instance.write("tracing_on", "0");
         let before = settings(&instance);
 
-        // What the file does not have yet goes with the killed program.
-        let config = config(&instance) + "write_into_file: true file_write_period_ms: 100 flush_period_ms: 100";
-        let mut killed = probes(&harness)?;
+        // The events that the file does not have yet go with the killed program.
+        let config = config(&instance)
+            + "write_into_file: true file_write_period_ms: 100 flush_period_ms: 100 write_flush_mode: WRITE_FLUSH_DISABLED";
+        let mut killed = probes_in_namespace(&harness, ENTER)?;
         let mut recording = harness.record(Implementation::Ours, "trace", &config);
         instance.wait_until_on("task/task_rename");
         crate::rename("before the kill");
@@ -132,7 +120,7 @@ fn a_running_session_goes_on_with_the_next_program() {
         killed.kill();
         harness.wait_for_producers(0);
 
-        let next = probes(&harness)?;
+        let next = probes_in_namespace(&harness, ENTER)?;
         assert!(next.log().contains("changes that a killed process has left"), "{}", next.log());
         instance.wait_until_on("task/task_rename");
         crate::rename("after the kill");

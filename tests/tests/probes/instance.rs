@@ -16,6 +16,10 @@ impl Instance {
         self.0.file_name().and_then(|name| name.to_str()).expect("a name")
     }
 
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
     pub(crate) fn read(&self, file: &str) -> String {
         let path = self.0.join(file);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

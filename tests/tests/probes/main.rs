@@ -1,11 +1,14 @@
 //! The data sources of the operating system: our `traced_probes` beside Perfetto's.
 
 mod a_failed_set_up_has_its_reason_in_the_trace;
+mod a_hostile_user_disturbs_nobody;
 mod a_killed_program_is_cleaned_up_after;
 mod both_probes_record_the_same;
 mod events_and_statistics_arrive;
 mod instance;
+mod mount_namespace;
 mod old_services_record_the_probes;
+mod processes_are_found_under_stress;
 mod programs_are_recorded_beside_the_machine;
 mod the_program_keeps_its_promises;
 
@@ -56,9 +59,14 @@ use for_each_pair;
 
 /// Mounts tracefs. There is one for all, so the tests that use it take turns.
 fn tracefs() -> Result<MutexGuard<'static, ()>, Skip> {
-    static TRACEFS: Mutex<()> = Mutex::new(());
     esatto_tests::mount_tracefs()?;
-    Ok(TRACEFS.lock().unwrap_or_else(PoisonError::into_inner))
+    Ok(turn())
+}
+
+/// The turn of a test that the kernel's events of others would disturb, or that disturbs others.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives a thread a name.

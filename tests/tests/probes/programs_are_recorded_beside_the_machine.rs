@@ -6,15 +6,18 @@ use crate::tracefs;
 use esatto_tests::workload::{Expected, Trace, Workload};
 use esatto_tests::{Harness, Implementation, Peer, Skip, tp, wait_until};
 
-/// For each thread: how often it ran, its slices, and those that ended while it ran, as they must.
+/// For each thread: how often it ran, its slices while the events of all processors were recorded,
+/// and those of them that ended while it ran, as they must.
 const THREADS: &str = "
+    with recorded as (select max(first) as first, min(last) as last from
+      (select min(ts) as first, max(ts) as last from sched_slice group by cpu)),
+    ends as (select k.utid, s.ts + s.dur as ts from slice s join thread_track k on s.track_id = k.id, recorded
+      where s.dur > 0 and s.ts > recorded.first and s.ts + s.dur < recorded.last)
     select p.pid, p.name as process, t.tid, t.name,
       (select count(*) from sched_slice s where s.utid = t.utid) as runs,
-      (select count(*) from slice s join thread_track k on s.track_id = k.id
-        where k.utid = t.utid and s.dur > 0) as slices,
-      (select count(*) from slice s join thread_track k on s.track_id = k.id
-        where k.utid = t.utid and s.dur > 0 and exists (select 1 from sched_slice r
-          where r.utid = t.utid and s.ts + s.dur between r.ts and r.ts + r.dur)) as ended_while_it_ran
+      (select count(*) from ends e where e.utid = t.utid) as slices,
+      (select count(*) from ends e where e.utid = t.utid and exists (select 1 from sched_slice r
+          where r.utid = t.utid and e.ts between r.ts and r.ts + r.dur)) as ended_while_it_ran
     from thread t join process p using (upid) order by slices desc;";
 
 fn config(instance: &Instance, categories: &str) -> String {
@@ -64,8 +67,11 @@ mod applications {
             let workers: Vec<_> = threads
                 .iter()
                 .filter(|row| row.int("pid") == i64::from(program.pid()) && row.text("name").starts_with("worker-"))
+                // A scan that meets the begin of a thread may have described it a moment too early:
+                // then the trace processor has it twice.
+                .filter(|row| row.int("runs") > 0)
                 .collect();
-            assert_eq!(workers.len(), 2, "{threads:?}");
+            assert_eq!(workers.len(), 2, "{workers:?}");
             for worker in workers {
                 // It sleeps once in a round.
                 assert!(worker.int("runs") > 200, "{worker:?}");
@@ -115,11 +121,11 @@ mod a_browser {
         assert!(losses.is_empty(), "{losses:?}");
         for name in ["CrBrowserMain", "CrRendererMain"] {
             let thread = threads.iter().find(|row| row.text("name") == name);
-            let thread = thread.unwrap_or_else(|| panic!("{name} among {threads:#?}"));
+            let thread = thread.unwrap_or_else(|| panic!("there is no {name}"));
             assert!(thread.int("runs") > 10 && thread.int("slices") > 10, "{thread:?}");
-            // Those that are open when it begins or ends may have no run.
+            // Its clock is converted: a slice may seem to end when the thread has stopped.
             let (all, ran) = (thread.int("slices"), thread.int("ended_while_it_ran"));
-            assert!(ran * 10 >= all * 9, "{thread:?}");
+            assert!(ran * 20 >= all * 19, "{thread:?}");
         }
         Ok(())
     }
