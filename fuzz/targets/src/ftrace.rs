@@ -67,3 +67,13 @@ pub fn ftrace_format(bytes: &[u8]) {
 pub fn ftrace_symbols(bytes: &[u8]) {
     ftrace::symbols(bytes);
 }
+
+/// The journal of a daemon that was killed.
+pub fn ftrace_changes(bytes: &[u8]) {
+    ftrace::changes(bytes);
+}
+
+/// A text that is read as `per_cpu/cpuN/stats` and as `kprobe_profile`.
+pub fn ftrace_statistics(bytes: &[u8]) {
+    ftrace::statistics(bytes);
+}

@@ -35,7 +35,7 @@ pub use fidl::{fidl_decode, fidl_ir, fidl_schema};
 pub use fidl_transport::fidl_transport;
 pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use frames::{consumer_frames, producer_frames};
-pub use ftrace::{ftrace_format, ftrace_pages, ftrace_symbols};
+pub use ftrace::{ftrace_changes, ftrace_format, ftrace_pages, ftrace_statistics, ftrace_symbols};
 pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
 pub use probes::{
@@ -55,7 +55,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 39] = [
+pub const TARGETS: [Target; 41] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -66,8 +66,10 @@ pub const TARGETS: [Target; 39] = [
     ("filter_bytecode", filter_bytecode),
     ("filter_message", filter_message),
     ("filter_strings", filter_strings),
+    ("ftrace_changes", ftrace_changes),
     ("ftrace_format", ftrace_format),
     ("ftrace_pages", ftrace_pages),
+    ("ftrace_statistics", ftrace_statistics),
     ("ftrace_symbols", ftrace_symbols),
     ("ipc_frames", ipc_frames),
     ("ipc_host", ipc_host),

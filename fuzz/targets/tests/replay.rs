@@ -31,8 +31,10 @@ targets! {
     filter_bytecode
     filter_message
     filter_strings
+    ftrace_changes
     ftrace_format
     ftrace_pages
+    ftrace_statistics
     ftrace_symbols
     ipc_frames
     ipc_host

@@ -63,7 +63,7 @@ pub(crate) fn kprobe_hits_and_misses(file: &[u8]) -> (i64, i64) {
     let (mut hits, mut misses) = (0_i64, 0_i64);
     for line in file.split(|byte| *byte == b'\n').filter_map(|line| core::str::from_utf8(line).ok()) {
         let mut words = line.split_ascii_whitespace().skip(1);
-        let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
+        let mut number = || words.next()?.parse::<u64>().ok().map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         if let (Some(hit), Some(miss)) = (number(), number()) {
             (hits, misses) = (hits.saturating_add(hit), misses.saturating_add(miss));
         }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn hits_of_all_kernel_probes_are_added() {
-        let profile = b"  a_probe    10     1\n  b_probe 5 0\n\nbad\n";
+        let profile = b"  a_probe    10     1\n  b_probe 5 0\n\nbad\n  c_probe -7 1\n";
         assert_eq!(kprobe_hits_and_misses(profile), (15, 1));
     }
 }

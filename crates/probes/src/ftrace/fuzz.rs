@@ -2,6 +2,8 @@
 
 use esatto::producer::TraceWriter;
 
+use super::cpu_stats::{CpuStats, kprobe_hits_and_misses};
+use super::undo::{Entry, left_to_undo};
 use crate::data_source::Observed;
 use crate::ftrace::{
     EventTable, GenericEncoding, KernelSymbols, KernelSymbolsParser, PageLayout, PrintkFormats, SourceEncoder,
@@ -89,4 +91,27 @@ pub fn symbols(bytes: &[u8]) {
         let _ = symbols.look_up(address, &mut name);
         let _ = formats.get(address);
     }
+}
+
+/// Parses the journal of a killed daemon. If what is left to undo is written again, it is the same.
+pub fn changes(bytes: &[u8]) {
+    let left = left_to_undo(bytes);
+    let mut again = Vec::new();
+    for undo in left.iter().rev() {
+        assert!(undo.path.is_absolute(), "{}", undo.path.display());
+        Entry::Changed(undo.clone()).write_to(&mut again);
+    }
+    assert_eq!(left_to_undo(&again), left);
+    for undo in &left {
+        Entry::Undone(undo.path.clone()).write_to(&mut again);
+    }
+    assert_eq!(left_to_undo(&again), []);
+}
+
+/// Parses a text as the statistics of a CPU and as those of kernel probes.
+pub fn statistics(bytes: &[u8]) {
+    let stats = CpuStats::parse(bytes);
+    assert!(stats.oldest_event_ts.is_finite() && stats.now_ts.is_finite(), "{stats:?}");
+    let (hits, misses) = kprobe_hits_and_misses(bytes);
+    assert!(hits >= 0 && misses >= 0, "{hits} {misses}");
 }

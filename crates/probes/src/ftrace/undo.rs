@@ -1,8 +1,9 @@
 //! [`Undo`]: how a change of tracefs is undone, and its line in a journal.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How a change is undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,23 +82,25 @@ impl Entry {
 /// Returns what is left to undo after the lines of a journal, in the order in which it is to be
 /// done. The last line may be incomplete.
 pub(crate) fn left_to_undo(journal: &[u8]) -> Vec<Undo> {
-    let mut changes: Vec<Undo> = Vec::new();
+    let mut changes: Vec<Option<Undo>> = Vec::new();
+    // Positions of the changes of a file, the last one at the end.
+    let mut of_file: BTreeMap<PathBuf, Vec<usize>> = BTreeMap::new();
     let whole = journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines = journal[..whole].split(|byte| *byte == b'\n');
     for entry in lines.filter_map(|line| Entry::parse(core::str::from_utf8(line).ok()?)) {
         match entry {
-            Entry::Changed(undo) => changes.push(undo),
-            Entry::Undone(path) => remove_last(&mut changes, &path),
+            Entry::Changed(undo) => {
+                of_file.entry(undo.path.clone()).or_default().push(changes.len());
+                changes.push(Some(undo));
+            }
+            Entry::Undone(path) => {
+                if let Some(last) = of_file.get_mut(&path).and_then(Vec::pop) {
+                    changes[last] = None;
+                }
+            }
         }
     }
-    changes.reverse();
-    changes
-}
-
-fn remove_last(changes: &mut Vec<Undo>, path: &Path) {
-    if let Some(at) = changes.iter().rposition(|undo| undo.path == path) {
-        changes.remove(at);
-    }
+    changes.into_iter().rev().flatten().collect()
 }
 
 fn escape(text: &str, line: &mut Vec<u8>) {
@@ -146,7 +149,9 @@ mod tests {
         Entry::Undone(filter.path.clone()).write_to(&mut journal);
         assert_eq!(left_to_undo(&journal), [probe.clone(), clock.clone()]);
         journal.extend_from_slice(b"undone\t/t/kprobe_events");
-        assert_eq!(left_to_undo(&journal), [probe, clock], "a line without end");
+        assert_eq!(left_to_undo(&journal), [probe.clone(), clock.clone()], "a line without end");
+        journal.extend_from_slice(b"\t\nundone\t/t/kprobe_events\t\n");
+        assert_eq!(left_to_undo(&journal), [clock], "a change is undone once");
     }
 
     #[test]
