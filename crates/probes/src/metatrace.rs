@@ -4,7 +4,7 @@
 //! load:
 //!
 //! ```ignore
-//! let _reading = metatrace::scope("ftrace read");
+//! let _reading = metatrace::scope("ftrace drain").with("cpu", cpu);
 //! metatrace::counter("ftrace bytes", read);
 //! ```
 //!
@@ -26,7 +26,7 @@ use crate::data_source::{Instance, Monotonic, SetupError};
 use crate::instances::Source;
 use crate::ticks::Ticks;
 
-/// Records that the ring of the process keeps: 192 KiB.
+/// Records that the ring of the process keeps: 288 KiB.
 const MAX_RECORDS: usize = 4096;
 
 /// The records are taken at least so often.
@@ -47,13 +47,33 @@ pub(crate) fn counter(name: &'static str, value: impl TryInto<i64>) {
 #[must_use = "the record ends when the guard is dropped"]
 pub(crate) struct Scope {
     /// Nothing while nobody records.
-    open: Option<(&'static Activity, &'static str, u64)>,
+    open: Option<OpenScope>,
+}
+
+#[derive(Debug)]
+struct OpenScope {
+    activity: &'static Activity,
+    name: &'static str,
+    start_ns: u64,
+    argument: Option<Argument>,
+}
+
+impl Scope {
+    /// Adds an argument, such as the CPU that is read.
+    #[inline]
+    pub(crate) fn with(mut self, key: &'static str, value: u32) -> Self {
+        if let Some(open) = &mut self.open {
+            open.argument = Some(Argument { key, value });
+        }
+        self
+    }
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        if let Some((activity, name, start_ns)) = self.open {
-            activity.push(name, start_ns, Value::Duration(boot_now_ns().saturating_sub(start_ns)));
+        if let Some(OpenScope { activity, name, start_ns, argument }) = self.open.take() {
+            let value = Value::Duration(boot_now_ns().saturating_sub(start_ns));
+            activity.push(name, start_ns, value, argument);
         }
     }
 }
@@ -83,6 +103,13 @@ struct Record {
     boot_ns: u64,
     tid: u32,
     value: Value,
+    argument: Option<Argument>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Argument {
+    key: &'static str,
+    value: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,19 +128,20 @@ impl Activity {
     #[inline]
     fn scope(&'static self, name: &'static str) -> Scope {
         let is_recording = self.is_recording.load(Ordering::Relaxed);
-        Scope { open: is_recording.then(|| (self, name, boot_now_ns())) }
+        let open = || OpenScope { activity: self, name, start_ns: boot_now_ns(), argument: None };
+        Scope { open: is_recording.then(open) }
     }
 
     #[inline]
     fn counter(&self, name: &'static str, value: impl TryInto<i64>) {
         if self.is_recording.load(Ordering::Relaxed) {
             let value = value.try_into().unwrap_or(i64::MAX).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-            self.push(name, boot_now_ns(), Value::Counter(i32::try_from(value).unwrap_or(i32::MAX)));
+            self.push(name, boot_now_ns(), Value::Counter(i32::try_from(value).unwrap_or(i32::MAX)), None);
         }
     }
 
     #[cold]
-    fn push(&self, name: &'static str, boot_ns: u64, value: Value) {
+    fn push(&self, name: &'static str, boot_ns: u64, value: Value, argument: Option<Argument>) {
         let mut ring = self.ring();
         // A scope may end after its session.
         if !self.is_recording.load(Ordering::Relaxed) {
@@ -124,7 +152,7 @@ impl Activity {
             return;
         }
         let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-        ring.records.push_back(Record { name, boot_ns, tid, value });
+        ring.records.push_back(Record { name, boot_ns, tid, value, argument });
         if let Some(half_full) = ring.half_full.as_ref().filter(|_| ring.records.len() == MAX_RECORDS / 2) {
             // It cannot fail: the counter of the descriptor is far from its end.
             let _ = rustix::io::write(half_full, &1_u64.to_ne_bytes());
@@ -176,6 +204,9 @@ impl Metatrace {
                 Value::Counter(value) => metatrace.counter_name(record.name).counter_value(value),
             };
             metatrace.thread_id(record.tid);
+            if let Some(Argument { key, value }) = record.argument {
+                metatrace.args().key(key).value(value.to_string());
+            }
             if has_overruns {
                 metatrace.has_overruns(true);
             }
@@ -267,7 +298,7 @@ mod tests {
         drop(activity.scope("before the start"));
         let mut source = Metatrace::new(activity).expect("free");
         source.start(Duration::ZERO, &mut writer);
-        let scope = activity.scope("read");
+        let scope = activity.scope("read").with("cpu", 3);
         activity.counter("bytes", 17_usize);
         activity.counter("much", u64::MAX);
         drop(scope);
@@ -284,6 +315,8 @@ mod tests {
         );
         assert_eq!(metatrace[2].event_name(), Some(&b"read"[..]));
         assert!(metatrace[2].event_duration_ns().is_some());
+        let arguments: Vec<_> = metatrace[2].args().map(|argument| (argument.key(), argument.value())).collect();
+        assert_eq!(arguments, [(Some(&b"cpu"[..]), Some(&b"3"[..]))]);
         let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         assert!(metatrace.iter().all(|record| record.thread_id() == Some(tid) && record.has_overruns().is_none()));
         assert!(packets[2].timestamp() <= packets[0].timestamp(), "a scope has the time of its start");

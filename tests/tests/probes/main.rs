@@ -6,10 +6,12 @@ mod a_killed_program_is_cleaned_up_after;
 mod both_probes_record_the_same;
 mod events_and_statistics_arrive;
 mod instance;
+mod missing_rights_are_told;
 mod mount_namespace;
 mod old_services_record_the_probes;
 mod processes_are_found_under_stress;
 mod programs_are_recorded_beside_the_machine;
+mod the_probes_tell_their_own_activity;
 mod the_program_keeps_its_promises;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

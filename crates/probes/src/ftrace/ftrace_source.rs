@@ -18,6 +18,7 @@ use super::symbol_file::read_symbols;
 use super::tracefs::{MOUNT_POINTS, Tracefs};
 use super::tracer::Machine;
 use crate::data_source::{DataSource, Instance, InstanceId, Monotonic, Observations, SetupError, TracingSession};
+use crate::metatrace;
 use crate::ticks::Ticks;
 
 /// Period of reads if no config names one.
@@ -166,6 +167,7 @@ impl DataSource for Ftrace {
         recording.start(id, writer);
         let wants_symbols = recording.started_requests().any(|request| request.symbolize);
         if wants_symbols && self.symbols.is_none() {
+            let _reading = metatrace::scope("kernel symbols");
             self.symbols = Some(read_symbols(&self.places.proc, &self.places.journals));
         }
         self.set_period();

@@ -16,6 +16,7 @@ use super::source_encoder::{ClockPair, SourceEncoder, SourceOptions, Surrounding
 use super::tracefs::Tracefs;
 use super::tracer::{Failures, Machine, TraceClock, Tracer};
 use crate::data_source::{InstanceId, Observations, Observed, TracingSession};
+use crate::metatrace;
 use crate::problem;
 
 /// Pages of a CPU in one read of all CPUs. A CPU that has more gets its turn again when the others
@@ -96,6 +97,7 @@ impl Recording {
         session: TracingSession,
         request: FtraceRequest,
     ) -> Result<(), String> {
+        let _setting_up = metatrace::scope("ftrace set up");
         let set_up = self.tracer.set_up(id, &request, &self.machine)?;
         let (options, failures) = (Some(set_up.options), set_up.failures);
         self.sources.insert(id, Source { session, request, options, failures, started: None });
@@ -143,6 +145,7 @@ impl Recording {
 
     /// Undoes all changes of the instance.
     pub(crate) fn tear_down(&mut self) {
+        let _tearing_down = metatrace::scope("ftrace tear down");
         self.close_pipes();
         self.tracer.tear_down(&self.machine);
     }
@@ -160,7 +163,9 @@ impl Recording {
         let pages = (self.tracer.pages_per_cpu() as usize).max(PAGES_PER_CPU);
         self.read(usize::MAX, pages, symbols);
         self.take_observations(observations);
+        let reading = metatrace::scope("ftrace statistics");
         let now = FtraceStatistics::read(&self.tracer);
+        drop(reading);
         let read_errors = self.read_errors;
         let Some(Source { request, failures, started: Some(started), .. }) = self.sources.get_mut(&id) else { return };
         let mut errors = started.encoder.errors();
@@ -224,6 +229,7 @@ impl Recording {
                 self.pass = Some(pass);
                 return pass.is_behind;
             }
+            let _draining = metatrace::scope("ftrace drain").with("cpu", reader.cpu());
             let batch = reader.read(&layout, &mut self.buffer, pass.pages == 0);
             pass.pages += batch.pages;
             budget = budget.saturating_sub(batch.pages.max(1));

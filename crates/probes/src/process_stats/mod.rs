@@ -45,6 +45,7 @@ use self::process_tree::{Found, FullScan, ProcessTree};
 use self::slice::Slice;
 use crate::data_source::{Instance, Monotonic, Observed, SetupError};
 use crate::instances::Source;
+use crate::metatrace;
 use crate::proc_folder::ProcFolder;
 use crate::ticks::Ticks;
 
@@ -201,6 +202,10 @@ impl ProcessStats {
     }
 
     fn write_asked(&mut self, writer: &mut TraceWriter) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let _reading = metatrace::scope("process_stats on demand");
         let Self { asked, tree, proc, was_cleared, .. } = self;
         let mut slice = Slice::new();
         write_tree(tree, writer, was_cleared, |tree| {
@@ -215,6 +220,7 @@ impl ProcessStats {
     }
 
     fn write_scan(&mut self, writer: &mut TraceWriter) {
+        let _reading = metatrace::scope("process_stats scan");
         let Self { scan, tree, proc, was_cleared, .. } = self;
         let Some(scan) = scan else { return };
         let mut slice = Slice::new();
@@ -229,6 +235,7 @@ impl ProcessStats {
     }
 
     fn write_poll(&mut self, writer: &mut TraceWriter) {
+        let _reading = metatrace::scope("process_stats poll");
         let Self { poll, counters, tree, proc, met, was_cleared, .. } = self;
         let Some(current) = poll else { return };
         let begin_ns = boot_time_ns();

@@ -37,6 +37,7 @@ use self::group::{Both, FileGroup, Group};
 use crate::clocks::boottime_ns;
 use crate::data_source::{Instance, Monotonic, SetupError};
 use crate::instances::Source;
+use crate::metatrace;
 use crate::polled_file::PolledFile;
 use crate::ticks::Ticks;
 
@@ -51,6 +52,8 @@ pub(crate) struct SysStats {
 
 /// A group of counters and its period.
 struct ScheduledGroup {
+    /// Name of its reads in the records of the probes' own activity.
+    activity: &'static str,
     period: Duration,
     /// Set by the start.
     ticks: Option<Ticks>,
@@ -63,34 +66,38 @@ impl SysStats {
     /// Makes an instance that reads below the folders `proc` and `sys`.
     pub(crate) fn new(config: &SysStatsConfigReader<'_>, proc: &Path, sys: &Path) -> Self {
         let mut groups = Vec::new();
-        let mut add = |period_ms: Option<u32>, make: &dyn Fn() -> Box<dyn Group + Send>| {
+        let mut add = |activity: &'static str, period_ms: Option<u32>, make: &dyn Fn() -> Box<dyn Group + Send>| {
             let Some(period_ms) = period_ms.filter(|&period_ms| period_ms > 0) else { return };
             let period = Duration::from_millis(period_ms.max(MIN_PERIOD_MS).into());
-            groups.push(ScheduledGroup { period, ticks: None, is_read: false, group: make() });
+            groups.push(ScheduledGroup { activity, period, ticks: None, is_read: false, group: make() });
         };
-        add(config.meminfo_period_ms(), &|| {
+        add("sys_stats meminfo", config.meminfo_period_ms(), &|| {
             let mut counters = meminfo::counters(config);
             file(proc, "meminfo", "meminfo", move |text, stats| meminfo::write(&mut counters, text, stats))
         });
-        add(config.vmstat_period_ms(), &|| {
+        add("sys_stats vmstat", config.vmstat_period_ms(), &|| {
             let mut counters = vmstat::counters(config);
             file(proc, "vmstat", "vmstat", move |text, stats| vmstat::write(&mut counters, text, stats))
         });
-        add(config.stat_period_ms(), &|| {
+        add("sys_stats stat", config.stat_period_ms(), &|| {
             let writer = stat::StatWriter::new(config);
             file(proc, "stat", "cpu_stat, num_forks, num_irq, num_softirq", move |text, stats| {
                 writer.write(text, stats);
             })
         });
-        add(config.devfreq_period_ms(), &|| Box::new(devfreq::DeviceFrequencies::new(sys)));
-        add(config.cpufreq_period_ms(), &|| Box::new(cpufreq::CpuFrequencies::new(sys)));
-        add(config.buddyinfo_period_ms(), &|| file(proc, "buddyinfo", "buddy_info", buddyinfo::write));
-        add(config.diskstat_period_ms(), &|| file(proc, "diskstats", "disk_stat", diskstats::write));
-        add(config.psi_period_ms(), &|| pressure(proc));
-        add(config.thermal_period_ms(), &|| Box::new(thermal::Temperatures::new(sys)));
-        add(config.cpuidle_period_ms(), &|| Box::new(cpuidle::IdleStates::new(sys)));
-        add(config.gpufreq_period_ms(), &|| Box::new(gpufreq::GpuFrequency::new(sys)));
-        add(config.slab_period_ms(), &|| file(proc, "slabinfo", "slab_info", slabinfo::write));
+        add("sys_stats devfreq", config.devfreq_period_ms(), &|| Box::new(devfreq::DeviceFrequencies::new(sys)));
+        add("sys_stats cpufreq", config.cpufreq_period_ms(), &|| Box::new(cpufreq::CpuFrequencies::new(sys)));
+        add("sys_stats buddyinfo", config.buddyinfo_period_ms(), &|| {
+            file(proc, "buddyinfo", "buddy_info", buddyinfo::write)
+        });
+        add("sys_stats diskstat", config.diskstat_period_ms(), &|| {
+            file(proc, "diskstats", "disk_stat", diskstats::write)
+        });
+        add("sys_stats psi", config.psi_period_ms(), &|| pressure(proc));
+        add("sys_stats thermal", config.thermal_period_ms(), &|| Box::new(thermal::Temperatures::new(sys)));
+        add("sys_stats cpuidle", config.cpuidle_period_ms(), &|| Box::new(cpuidle::IdleStates::new(sys)));
+        add("sys_stats gpufreq", config.gpufreq_period_ms(), &|| Box::new(gpufreq::GpuFrequency::new(sys)));
+        add("sys_stats slab", config.slab_period_ms(), &|| file(proc, "slabinfo", "slab_info", slabinfo::write));
         Self { groups }
     }
 }
@@ -147,7 +154,10 @@ impl Source for SysStats {
         let mut is_read = false;
         for group in &mut self.groups {
             let is_due = group.ticks.as_mut().is_some_and(|ticks| ticks.take(now));
-            group.is_read = is_due && group.group.read(now);
+            group.is_read = is_due && {
+                let _reading = metatrace::scope(group.activity);
+                group.group.read(now)
+            };
             is_read |= group.is_read;
         }
         if !is_read {
