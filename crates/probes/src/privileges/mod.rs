@@ -10,6 +10,9 @@
 //! | `linux.inode_file_map` | folders of other users: `CAP_DAC_READ_SEARCH` |
 //! | `priority_boost` of a config | `CAP_SYS_NICE` |
 //!
+//! None needs `CAP_PERFMON`: it replaces `CAP_SYS_ADMIN` for the calls of `linux.perf`, and neither
+//! tracefs nor `/proc` asks for it.
+//!
 //! [`missing`] looks for them. `drop_unneeded` gives the others back.
 
 mod container;
