@@ -221,6 +221,17 @@ fn frequencies_are_in_the_order_of_the_cpus_with_0_for_offline_ones() {
 }
 
 #[test]
+fn a_machine_without_frequencies_has_no_zeros_instead() {
+    let mut machine = Machine::new();
+    machine.folder.write("sys/devices/system/cpu/cpu0/online", "1\n");
+    machine.folder.write("proc/meminfo", "MemFree:  5 kB\n");
+    let config =
+        SysStatsConfig { cpufreq_period_ms: Some(10), meminfo_period_ms: Some(10), ..SysStatsConfig::default() };
+    let packet = machine.record(&config);
+    assert_eq!((stats(&packet).cpufreq_khz().count(), stats(&packet).meminfo().count()), (0, 1));
+}
+
+#[test]
 fn idle_states_are_recorded_by_cpu() {
     let mut machine = Machine::new();
     for (cpu, state, name, time) in [(0, 0, "POLL", 5), (0, 1, "C1", 6), (1, 1, "C1", 7)] {
