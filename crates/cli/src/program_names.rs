@@ -4,19 +4,23 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::perfetto;
+use crate::perfetto::{self, Program};
 
 /// Returns the program of this name, if `esatto` stands in for it. It takes the arguments.
-pub(crate) fn program_named(argv0: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
+pub(crate) fn program_named(argv0: &OsStr) -> Option<Program> {
     match Path::new(argv0).file_name()?.to_str()? {
         "perfetto" => Some(perfetto::perfetto),
-        "tracebox" => Some(perfetto::tracebox),
+        "tracebox" => Some(tracebox),
         "trigger_perfetto" => Some(perfetto::trigger_perfetto),
         "traced" => Some(esatto_daemon::traced),
         "traced_probes" => Some(esatto_probes::traced_probes),
         "traced_relay" => Some(esatto_daemon::traced_relay),
         _ => None,
     }
+}
+
+fn tracebox(args: Vec<OsString>) -> ExitCode {
+    perfetto::tracebox(args, program_named)
 }
 
 #[cfg(test)]
@@ -28,6 +32,7 @@ mod tests {
         assert!(program_named("traced".as_ref()).is_some());
         assert!(program_named("/usr/bin/traced_relay".as_ref()).is_some());
         assert!(program_named("traced_probes".as_ref()).is_some());
+        assert!(program_named("perfetto".as_ref()).is_some());
         assert!(program_named("esatto".as_ref()).is_none());
         assert!(program_named("".as_ref()).is_none());
     }

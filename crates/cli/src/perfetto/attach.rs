@@ -7,9 +7,9 @@ use esatto_schema::{AttachRequest, DetachRequest, EnableTracingRequest};
 
 use super::consumer::{Consumer, Event};
 use super::log_line::log_line;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, failed};
 use super::readiness::Readiness;
-use super::recording::{ANSWER_TIMEOUT, Run, Timeouts, failed};
+use super::recording::{ANSWER_TIMEOUT, Run, Timeouts};
 use super::sockets::Sockets;
 use crate::stop_signal::StopSignal;
 

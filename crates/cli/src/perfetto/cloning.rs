@@ -13,11 +13,11 @@ use super::background::Parent;
 use super::consumer::{Consumer, Event, disconnected};
 use super::log_line::log_line;
 use super::options::Options;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, failed};
 use super::output_file::OutputFile;
 use super::query;
 use super::readiness::Readiness;
-use super::recording::{failed, leave_terminal};
+use super::recording::leave_terminal;
 use super::sockets::Sockets;
 use crate::stop_signal::StopSignal;
 

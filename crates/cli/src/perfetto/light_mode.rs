@@ -87,7 +87,7 @@ impl LightMode {
             }));
         }
         // There is one hypervisor, so the last name counts.
-        if let Some(word) = words.iter().copied().filter(is_hypervisor).next_back() {
+        if let Some(word) = words.iter().copied().rfind(is_hypervisor) {
             sources.push(ftrace(FtraceConfig {
                 instance_name: Some(word.as_str().into()),
                 ftrace_events: vec![format!("{word}/*").into()],
@@ -185,7 +185,7 @@ mod tests {
         ];
         assert_eq!(names(&config), wanted);
         let ftrace = config.data_sources[2].config.as_ref().unwrap().ftrace_config.as_ref().unwrap();
-        assert_eq!(ftrace.atrace_categories, ["disk".into(), "gfx".into()]);
+        assert_eq!(ftrace.atrace_categories, ["disk", "gfx"]);
         assert_eq!(names(&light("1s", "", &[]).config().unwrap()), ["linux.process_stats", "linux.system_info"]);
     }
 

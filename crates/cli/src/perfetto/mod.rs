@@ -36,7 +36,7 @@ use self::log_line::log_line;
 use self::options::{Options, Request};
 use self::outcome::{Outcome, oddities_are_wanted};
 use self::sockets::Sockets;
-pub(crate) use self::tracebox::tracebox;
+pub(crate) use self::tracebox::{Program, tracebox};
 pub(crate) use self::triggers::trigger_perfetto;
 use self::usage::USAGE;
 use crate::console::{print, say};

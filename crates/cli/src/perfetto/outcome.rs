@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use super::log_line::log_line;
+
 /// Environment variable that brings back the exit codes of Perfetto's own command, which is 0 for
 /// refused sessions, failed clones and traces that could not be written.
 pub(crate) const ODDITIES: &str = "ESATTO_PERFETTO_ODDITIES";
@@ -36,6 +38,12 @@ impl Outcome {
     pub(crate) fn is_success(self) -> bool {
         self.code(oddities_are_wanted()) == 0
     }
+}
+
+/// Says why the command fails.
+pub(crate) fn failed(why: impl core::fmt::Display) -> Outcome {
+    log_line!("{why}");
+    Outcome::Failed
 }
 
 /// Returns whether the environment asks for the oddities of Perfetto's command.

@@ -14,8 +14,8 @@ use esatto_trace::escape::Line;
 
 use super::consumer::{Consumer, Event};
 use super::options::Query;
-use super::outcome::Outcome;
-use super::recording::{ANSWER_TIMEOUT, failed};
+use super::outcome::{Outcome, failed};
+use super::recording::ANSWER_TIMEOUT;
 use super::sockets::Sockets;
 use crate::console::print;
 

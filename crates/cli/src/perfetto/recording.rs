@@ -23,7 +23,7 @@ use super::config_input::{self, ConfigError};
 use super::consumer::{Consumer, Event, disconnected};
 use super::log_line::log_line;
 use super::options::{Background, Options};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, failed};
 use super::output_file::OutputFile;
 use super::readiness::Readiness;
 use super::sockets::Sockets;
@@ -88,12 +88,6 @@ fn run(
         }
     }
     result
-}
-
-/// Says why the command fails.
-pub(crate) fn failed(why: impl core::fmt::Display) -> Outcome {
-    log_line!("{why}");
-    Outcome::Failed
 }
 
 /// Leaves the terminal, if this is the process in the background.

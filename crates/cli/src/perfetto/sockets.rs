@@ -2,8 +2,7 @@
 
 use esatto_ipc::Address;
 
-use super::outcome::Outcome;
-use super::recording::failed;
+use super::outcome::{Outcome, failed};
 use crate::service_connection;
 
 /// Addresses of a service.

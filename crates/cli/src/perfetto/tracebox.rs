@@ -5,20 +5,22 @@
 //! the programs that are connected to those. This one uses what runs, and starts what is missing
 //! inside its own process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use esatto_daemon::DaemonHandle;
 use esatto_probes::ProbesHandle;
 
 use super::log_line::log_line;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, failed};
 use super::perfetto_with;
-use super::recording::failed;
 use super::sockets::Sockets;
 use crate::console::print;
 use crate::private_service::PrivateService;
-use crate::{machine_service, machine_sources, program_names};
+use crate::{machine_service, machine_sources};
+
+/// A program, which takes the arguments after its name.
+pub(crate) type Program = fn(Vec<OsString>) -> ExitCode;
 
 const SYSTEM_SOCKETS: &str = "--system-sockets";
 
@@ -44,14 +46,15 @@ enum Service {
     OfMachine { _daemon: DaemonHandle },
 }
 
-/// The program `tracebox`, with the arguments after its name.
-pub(crate) fn tracebox(mut args: Vec<OsString>) -> ExitCode {
+/// The program `tracebox`, with the arguments after its name. `program_named` knows the other
+/// programs.
+pub(crate) fn tracebox(mut args: Vec<OsString>, program_named: impl FnOnce(&OsStr) -> Option<Program>) -> ExitCode {
     let Some(first) = args.first() else {
         // Where there is no stdout, nobody reads it.
         let _ = print(USAGE);
         return ExitCode::FAILURE;
     };
-    if let Some(program) = program_names::program_named(first) {
+    if let Some(program) = program_named(first) {
         args.remove(0);
         return program(args);
     }

@@ -49,7 +49,7 @@ fn send(address: &Address, names: &[ProtoString]) -> Result<(), String> {
 
 /// The program `trigger_perfetto`.
 pub(crate) fn trigger_perfetto(args: Vec<OsString>) -> ExitCode {
-    let (options, names): (Vec<OsString>, Vec<OsString>) = args.into_iter().partition(|arg| is_option(arg));
+    let (options, names): (Vec<OsString>, Vec<OsString>) = args.into_iter().partition(is_option);
     for option in &options {
         if option == "-h" || option == "--help" {
             crate::console::say!("{}", USAGE.trim_end());
