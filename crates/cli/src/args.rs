@@ -40,6 +40,12 @@ pub(crate) enum Command {
     Trigger(Trigger),
     /// List the programs that are connected to the tracing service, and what they offer
     List(List),
+    /// List the sessions of the tracing service, or end one
+    Sessions(Sessions),
+    /// Keep a flight recorder: start one in the background, save snapshots of it, end it
+    Snapshot(Snapshot),
+    /// Watch the sessions of the tracing service: rates, fill, losses and what helps
+    Top(Top),
     /// Summarize the content of a trace file
     Info(Info),
     /// Run one process of the demo
@@ -212,6 +218,82 @@ pub(crate) struct Trigger {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) action: Option<SessionsAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsAction {
+    /// End a session in order: all programs deliver their last events
+    Stop {
+        /// Its name, its id, or the key of a detached one
+        session: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Snapshot {
+    #[command(subcommand)]
+    pub(crate) action: SnapshotAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotAction {
+    /// Start a session that records into a ring until it is ended
+    Start(SnapshotStart),
+    /// Save what a session has recorded. It goes on
+    Take {
+        /// Its name, or its id
+        name: String,
+        /// Trace file to write; - for stdout [default: a new file NAME-DATE.pftrace]
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// End the session
+    Stop {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotStart {
+    /// Name of the flight recorder
+    pub(crate) name: String,
+    /// Size of the ring: 512K, 64M, 2G [default: 64M; with CONFIG, that of its buffers]
+    #[arg(long = "ring", value_name = "SIZE", value_parser = parse_ring_kb)]
+    pub(crate) ring_kb: Option<u32>,
+    /// TraceConfig in protobuf's text format, or encoded [default: all track events]
+    #[arg(short, long, value_name = "CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Record also what the machine does
+    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets())]
+    pub(crate) preset: Option<String>,
+    /// Record categories with the tags slow and debug too
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) all_categories: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Name or id of a session [default: all]
+    pub(crate) session: Option<String>,
+    /// Time between two looks
+    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
+    pub(crate) interval: Duration,
+    /// Look twice, print the difference, and end; so it is without a terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print JSON, one line for each look
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct List {
     /// Print JSON
     #[arg(long)]
@@ -244,6 +326,20 @@ const MISPLACED_ARGS: usize = 16;
 const LONGEST_TIME_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// Parses `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
+/// Parses the size of a ring.
+fn parse_ring_kb(text: &str) -> Result<u32, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor_kb = match unit {
+        "K" | "k" | "kb" | "KB" => 1_u32,
+        "M" | "m" | "mb" | "MB" => 1 << 10,
+        "G" | "g" | "gb" | "GB" => 1 << 20,
+        _ => return Err("expected a whole number and a unit: 512K, 64M or 2G".to_owned()),
+    };
+    let kb = number.parse().ok().and_then(|number: u32| number.checked_mul(factor_kb));
+    kb.filter(|kb| *kb > 0).ok_or_else(|| "the size must be more than 0 and less than 4096G".to_owned())
+}
+
 fn parse_time(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

@@ -7,6 +7,7 @@
 //! probes ── esatto-probes, the data sources of the machine
 //! relay ─── esatto-daemon's relay to the service of another machine
 //! list ──── programs of a service
+//! sessions, snapshot, top ─ sessions of a service
 //! info ──── esatto-trace
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
 //! ```
@@ -31,9 +32,11 @@ mod progress;
 mod recording_session;
 mod service_connection;
 mod service_state;
+mod session_list;
 mod snapshots;
 mod stop_signal;
 mod suggestion;
+mod table;
 mod trace_config;
 mod trace_content;
 mod trace_output;
@@ -43,7 +46,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
-use crate::commands::{demo, info, list, record};
+use crate::commands::{demo, info, list, record, sessions, snapshot, top};
 use crate::console::say;
 
 fn main() -> ExitCode {
@@ -61,6 +64,9 @@ fn main() -> ExitCode {
         Command::Perfetto(args) => Ok(perfetto::perfetto(args.args)),
         Command::Trigger(args) => Ok(perfetto::trigger_perfetto(args.args)),
         Command::List(args) => list::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
+        Command::Snapshot(args) => snapshot::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
     };
     result.unwrap_or_else(|failure| {

@@ -285,6 +285,25 @@ fn write_held(files: &mut Files, held: &mut Vec<Vec<u8>>) -> Result<Output, Fail
     Ok(output)
 }
 
+/// Saves a clone in the file. Returns whether it has events of programs.
+pub(crate) fn save_clone(
+    address: &Address,
+    request: &CloneSessionRequest,
+    output: &mut Output,
+    what: &str,
+) -> Result<bool, Failure> {
+    let mut client = clone_session(address, request, what)?;
+    let mut content = Content::default();
+    read(&mut client, u64::MAX, what, |packet| {
+        if !content.is_known() {
+            content.packet(packet);
+        }
+        Ok(output.packet(packet)?)
+    })?;
+    output.finish()?;
+    Ok(content.has_events)
+}
+
 /// Makes a clone, and returns the connection that has it.
 fn clone_session(address: &Address, request: &CloneSessionRequest, what: &str) -> Result<BlockingClient, Failure> {
     let mut client = connect(address)?;

@@ -147,6 +147,30 @@ pub mod lockdown {
     pub const REFUSED: u32 = 3;
 }
 
+/// A field of `TracingServiceState.TracingSession` that Perfetto does not have, a varint: the
+/// process of the consumer, unless the session is detached.
+pub const CONSUMER_PID_FIELD: u32 = 4001;
+
+/// A field of `TracingServiceState.TracingSession` that Perfetto does not have, bytes: the key with
+/// which the user of a detached session can attach it.
+pub const DETACH_KEY_FIELD: u32 = 4002;
+
+/// A field of `QueryServiceStateRequest` that Perfetto does not have, a varint: with 1, the service
+/// tells the statistics of the sessions ([`SESSION_STATS_FIELD`]) instead of its state.
+pub const SESSION_STATS_WANTED_FIELD: u32 = 4001;
+
+/// A field of `TracingServiceState` that Perfetto does not have, repeated, a message with the
+/// fields of [`session_stats`].
+pub const SESSION_STATS_FIELD: u32 = 4003;
+
+/// Fields of the message in [`SESSION_STATS_FIELD`].
+pub mod session_stats {
+    /// A varint: `id` of the `TracingSession`.
+    pub const SESSION_ID: u32 = 1;
+    /// The `TraceStats` of the session.
+    pub const STATS: u32 = 2;
+}
+
 /// A field of `TracingServiceState` that Perfetto does not have, repeated, a message with the
 /// fields of [`departed`]: producers that disconnected since the consumer's session began. A
 /// consumer with a session gets it at least once, others do not.

@@ -56,7 +56,7 @@ impl fmt::Write for Escaping<'_, '_> {
 
 /// Returns encoded JSON in which all remaining [unsafe](is_unsafe) characters are escaped as
 /// `\uXXXX`.
-pub(crate) fn json(encoded: &str) -> String {
+pub fn json(encoded: &str) -> String {
     let mut safe = String::with_capacity(encoded.len());
     for c in encoded.chars() {
         // Outside of strings, JSON contains no unsafe characters but newlines.

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use esatto_trace::escape::{Line, is_unsafe};
+use esatto_trace::escape;
 use serde_json::json;
 
 use crate::args;
@@ -12,10 +12,7 @@ use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::service_connection::{address, connect};
 use crate::service_state::{Category, Lockdown, Program, Programs, sorted};
-
-/// Longest cell of a table in characters. Longer ones are cut, because all cells of a column are as
-/// wide as the longest one.
-const MAX_CELL_CHARS: usize = 120;
+use crate::table::{MAX_CELL_CHARS, cell, table};
 
 pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
     let mut client = connect(&address()?)?;
@@ -97,39 +94,6 @@ fn list(names: Vec<&str>) -> String {
     cell(&text)
 }
 
-/// Formats a text for one line, cut and escaped.
-fn cell(text: &str) -> String {
-    // Cut first: each character can take up to ten columns.
-    let start: String = text.chars().take(MAX_CELL_CHARS + 1).collect();
-    let safe = Line(start).to_string();
-    if safe.chars().count() <= MAX_CELL_CHARS {
-        return safe;
-    }
-    safe.chars().take(MAX_CELL_CHARS - 1).chain(['…']).collect()
-}
-
-/// Formats a table of cells. A column without any content is left out.
-fn table<const COLUMNS: usize>(head: &[&str; COLUMNS], rows: Vec<[String; COLUMNS]>) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let columns: Vec<(usize, usize)> = (0..COLUMNS)
-        .map(|column| (column, width(column)))
-        .filter(|(_, width)| *width > 0)
-        .map(|(column, width)| (column, width.max(head[column].len())))
-        .collect();
-    let mut text = String::new();
-    let head = head.map(str::to_owned);
-    for row in core::iter::once(&head).chain(&rows) {
-        let mut line = String::new();
-        for &(column, width) in &columns {
-            // Writing to a string never fails.
-            let _ = write!(line, "  {:<width$}", row[column]);
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
 /// Formats the list for programs.
 fn json(all: &Programs) -> String {
     let category = |category: &Category| {
@@ -150,30 +114,12 @@ fn json(all: &Programs) -> String {
         let Lockdown { uid, set_by_uid, refused } = mode;
         json!({ "uid": uid, "set_by_uid": set_by_uid, "refused": refused })
     });
-    let encoded = format!("{:#}\n", json!({ "programs": programs, "omitted": all.omitted, "lockdown": lockdown }));
-    let mut safe = String::with_capacity(encoded.len());
-    for c in encoded.chars() {
-        // Outside of strings, JSON contains no unsafe characters but newlines.
-        if is_unsafe(c) && c != '\n' {
-            // Writing to a string never fails.
-            let _ = write!(safe, "\\u{:04x}", u32::from(c));
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
+    escape::json(&format!("{:#}\n", json!({ "programs": programs, "omitted": all.omitted, "lockdown": lockdown })))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_are_aligned_and_empty_ones_left_out() {
-        let row = |cells: [&str; 3]| cells.map(cell);
-        let rows = vec![row(["1", "", "a\u{1b}"]), row(["20", "", "b"])];
-        assert_eq!(table(&["pid", "tags", "name"], rows), "  pid  name\n  1    a\\u{1b}\n  20   b\n");
-    }
 
     #[test]
     fn one_long_name_makes_no_wide_table() {

@@ -4,3 +4,6 @@ pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod record;
+pub(crate) mod sessions;
+pub(crate) mod snapshot;
+pub(crate) mod top;

@@ -52,6 +52,7 @@ impl Consumers {
 #[derive(Debug)]
 pub(crate) struct Consumer {
     pub(crate) uid: i32,
+    pub(crate) pid: Option<i32>,
     pub(crate) session: Option<SessionId>,
     /// The EnableTracing call, which waits for the end of tracing.
     pub(crate) enable_call: Option<CallId>,
@@ -68,6 +69,7 @@ impl Consumer {
     pub(crate) fn new(peer: Peer) -> Self {
         Self {
             uid: peer.uid,
+            pid: peer.pid,
             session: None,
             enable_call: None,
             detached_call: None,

@@ -2,14 +2,14 @@
 
 use esatto_protozero::Owned;
 use esatto_schema::tracing_service_state::TracingSession;
-use esatto_schema::{LOCKDOWN_FIELD, TracingServiceState};
+use esatto_schema::{CONSUMER_PID_FIELD, DETACH_KEY_FIELD, LOCKDOWN_FIELD, TracingServiceState};
 
 use super::Consumer;
 use super::departed::DepartedProducers;
 use super::producer_entries::{field, told_data_source, told_producer};
 use crate::api::{CallId, ClientId, Output};
 use crate::context::Context;
-use crate::encode::put_message;
+use crate::encode::{put, put_message};
 use crate::frame_limits::FULL_BODY_BYTES;
 use crate::ids::{ProducerId, SessionId};
 use crate::producer::Producers;
@@ -201,6 +201,13 @@ impl Parts {
 
 fn tracing_session(session: &Session) -> TracingSession {
     let config = &session.config;
+    let mut unknown_fields = Vec::new();
+    if let Some(pid) = session.consumer_pid.and_then(|pid| u64::try_from(pid).ok()) {
+        put(&mut unknown_fields, CONSUMER_PID_FIELD, pid);
+    }
+    if let Some(key) = session.detach_key() {
+        put_message(&mut unknown_fields, DETACH_KEY_FIELD.into(), key);
+    }
     TracingSession {
         id: Some(session.id.0),
         consumer_uid: Some(session.consumer_uid),
@@ -213,6 +220,6 @@ fn tracing_session(session: &Session) -> TracingSession {
         bugreport_score: config.bugreport_score,
         bugreport_filename: config.bugreport_filename.clone(),
         is_started: Some(session.state() == State::Started),
-        ..TracingSession::default()
+        unknown_fields,
     }
 }

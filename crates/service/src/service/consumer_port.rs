@@ -15,6 +15,7 @@ use crate::encode::{put_message, put_varint};
 use crate::frame_limits::FULL_BODY_BYTES;
 use crate::ids::{InstanceId, SessionId};
 use crate::service::Service;
+use crate::service::session_stats::wants_session_stats;
 use crate::session::ConsumerLink;
 use crate::session::flush::{AfterFlush, FlushReason};
 
@@ -67,6 +68,9 @@ impl Service {
             ConsumerCall::Attach(request) => self.attach(call, request.key().unwrap_or_default(), cx),
             ConsumerCall::GetTraceStats(_) => self.get_trace_stats(call, session, cx),
             ConsumerCall::ObserveEvents(request) => self.observe_events(call, request, cx),
+            ConsumerCall::QueryServiceState(request) if wants_session_stats(request) => {
+                self.tell_session_stats(call, cx);
+            }
             ConsumerCall::QueryServiceState(request) => {
                 let state = ServiceState {
                     version: &self.config.version,
@@ -189,6 +193,7 @@ impl Service {
             return cx.reject(call);
         };
         session.link = ConsumerLink::Detached { key: key.to_vec() };
+        session.consumer_pid = None;
         consumer.session = None;
         if let Some(earlier) = consumer.enable_call.take().and_then(|call| consumer.detached_call.replace(call)) {
             cx.reject(earlier);
@@ -206,6 +211,7 @@ impl Service {
             self.sessions.values_mut().find(|session| session.consumer_uid == uid && session.is_detached_with(key));
         let Some(session) = detached.filter(|_| consumer.session.is_none()) else { return cx.reject(call) };
         session.link = ConsumerLink::Attached(call.client);
+        session.consumer_pid = consumer.pid;
         consumer.session = Some(session.id);
         // AttachResponse { trace_config = 1 }
         let mut response = vec![1 << 3 | 2];

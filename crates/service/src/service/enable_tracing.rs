@@ -138,6 +138,7 @@ impl Service {
         session.departed_since = self.departed.next();
         if let Some(consumer) = session.consumer().and_then(|client| self.consumers.get_mut(client)) {
             consumer.session = Some(id);
+            session.consumer_pid = consumer.pid;
         }
         self.sessions.listeners.add(&session);
         self.sessions.insert(session);

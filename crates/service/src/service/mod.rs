@@ -16,6 +16,7 @@ mod producer_port;
 mod read_buffers;
 mod relay_end;
 mod scrape_steps;
+mod session_stats;
 mod slow_data_sources;
 mod snapshots;
 mod start_stop;

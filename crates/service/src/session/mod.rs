@@ -57,6 +57,8 @@ pub(crate) struct Session {
     pub(crate) link: ConsumerLink,
     /// User id of the consumer that made the session.
     pub(crate) consumer_uid: i32,
+    /// Process of the consumer that has attached the session, if it is known.
+    pub(crate) consumer_pid: Option<i32>,
     pub(crate) config: TraceConfig,
     /// The config as it came, with fields that the schema does not know.
     pub(crate) config_bytes: Vec<u8>,
@@ -128,6 +130,7 @@ impl Session {
             id: new.id,
             link: ConsumerLink::Attached(new.consumer),
             consumer_uid: new.consumer_uid,
+            consumer_pid: None,
             config: new.config,
             config_bytes: new.config_bytes,
             entries: ConfigEntries::default(),
@@ -208,7 +211,15 @@ impl Session {
     }
 
     pub(crate) fn is_detached(&self) -> bool {
-        matches!(self.link, ConsumerLink::Detached { .. })
+        self.detach_key().is_some()
+    }
+
+    /// Returns the key with which its user can attach the session.
+    pub(crate) fn detach_key(&self) -> Option<&[u8]> {
+        match &self.link {
+            ConsumerLink::Detached { key } => Some(key),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_detached_with(&self, wanted: &[u8]) -> bool {

@@ -1,0 +1,67 @@
+//! `esatto snapshot` starts a flight recorder, saves what it has, and ends it.
+
+use crate::rows_of_sessions::sessions;
+use esatto_tests::workload::Workload;
+use esatto_tests::{Harness, Implementation, Peer, Skip, esatto_bin, tp};
+use std::process::Output;
+
+const ENDLESS: Workload = Workload { threads: 1, rounds: 1_000_000, pause_us: 2000 };
+
+fn snapshot(harness: &Harness, args: &[&str]) -> Output {
+    harness.command(esatto_bin()).arg("snapshot").args(args).output().expect("it runs")
+}
+
+mod from_start_to_stop {
+    use super::*;
+
+    fn scenario(service: Implementation) -> Result<(), Skip> {
+        Peer::TraceProcessor.require()?;
+        let harness = Harness::new();
+        let _service = harness.service(service);
+        let _application = harness.application(Implementation::Ours, ENDLESS);
+        harness.wait_for_data_source("track_event");
+        let started = snapshot(&harness, &["start", "flight", "--ring", "4M"]);
+        assert!(started.status.success(), "{started:?}");
+        // No process of the command goes on.
+        assert_eq!(sessions(&harness).len(), 1);
+        let again = snapshot(&harness, &["start", "flight"]);
+        assert!(!again.status.success(), "{again:?}");
+        let mut end = 0;
+        for name in ["first", "second"] {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let taken = snapshot(&harness, &["take", "flight", "-o", name]);
+            assert!(taken.status.success(), "{taken:?}");
+            let row = &tp::rows(&harness.path(name), "select count(*) as n, max(ts) as end from slice")[0];
+            assert!(row.int("n") > 0 && row.int("end") > end, "it goes on");
+            end = row.int("end");
+        }
+        let ended = snapshot(&harness, &["stop", "flight"]);
+        assert!(ended.status.success(), "{ended:?}");
+        assert!(sessions(&harness).is_empty());
+        assert!(!snapshot(&harness, &["stop", "flight"]).status.success());
+        Ok(())
+    }
+    esatto_tests::for_each_service!(scenario);
+}
+
+#[test]
+fn configs_that_are_no_ring_are_refused() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let source = "data_sources { config { name: \"track_event\" } }";
+    for (config, why) in [
+        ("buffers { size_kb: 64 fill_policy: DISCARD }", "DISCARD"),
+        ("buffers { size_kb: 64 } write_into_file: true", "writes into a file"),
+        (
+            "buffers { size_kb: 64 } trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 9 \
+             triggers { name: \"t\" } }",
+            "has triggers",
+        ),
+    ] {
+        harness.write("c.cfg", format!("{config} {source}"));
+        let output = snapshot(&harness, &["start", "flight", "-c", "c.cfg"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(why), "{config}: {said}");
+    }
+    assert!(sessions(&harness).is_empty());
+}
