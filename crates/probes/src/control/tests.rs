@@ -178,6 +178,11 @@ impl World {
     }
 
     fn record(&self, names: &[&str]) -> Recording {
+        self.record_with_patience(names, Duration::from_millis(400))
+    }
+
+    /// `patience` is how long the service waits for data sources to stop.
+    fn record_with_patience(&self, names: &[&str], patience: Duration) -> Recording {
         let address = self.folder.join("c").display().to_string().parse().unwrap();
         let mut consumer = BlockingClient::connect(&address, "ConsumerPort", DEADLINE).unwrap();
         let wanted = |name: &&str| {
@@ -187,7 +192,7 @@ impl World {
         let config = TraceConfig {
             buffers: vec![BufferConfig { size_kb: Some(64 << 10), ..Default::default() }],
             data_sources: names.iter().map(wanted).collect(),
-            data_source_stop_timeout_ms: Some(400),
+            data_source_stop_timeout_ms: Some(patience.as_millis() as u32),
             ..Default::default()
         };
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..Default::default() };
@@ -222,7 +227,9 @@ struct Recording {
 
 impl Recording {
     fn flush(&mut self) -> bool {
-        let request = FlushRequest { timeout_ms: Some(5000), ..Default::default() };
+        // Only an acknowledgement comes before the deadline.
+        let timeout_ms = Some((4 * DEADLINE).as_millis() as u32);
+        let request = FlushRequest { timeout_ms, ..Default::default() };
         self.consumer.call_message::<Flush>(&request, Some(DEADLINE)).is_ok()
     }
 
@@ -292,11 +299,10 @@ fn an_instance_is_set_up_started_flushed_and_stopped() {
 fn an_instance_that_cannot_be_set_up_is_stopped_at_once_and_its_reason_is_in_the_trace() {
     let world =
         World::new(|happened| vec![vec![Fake::new("test.refuses", happened), Fake::new("linux.ftrace", happened)]]);
-    let recording = world.record(&["test.refuses", "linux.ftrace"]);
-    let begin = std::time::Instant::now();
+    // If the service waited for an answer, it would wait longer than this test does.
+    let recording = world.record_with_patience(&["test.refuses", "linux.ftrace"], 4 * DEADLINE);
     world.wait_for("linux.ftrace is set up");
     let (_, mut problems) = recording.finish();
-    assert!(begin.elapsed() < Duration::from_secs(4), "the service waits for nothing: {:?}", begin.elapsed());
     let why = "there is no such thing: buy one".to_owned();
     // The session may end before the start of an instance has come.
     problems.retain(|(_, reason)| !reason.starts_with("the session ended before"));
@@ -313,9 +319,7 @@ fn a_data_source_that_hangs_holds_up_only_itself() {
     });
     let mut recording = world.record(&["test.hangs", "test.good"]);
     world.wait_for("test.hangs starts");
-    let begin = std::time::Instant::now();
     assert!(recording.flush(), "acknowledged nevertheless");
-    assert!((900..4000).contains(&begin.elapsed().as_millis()), "{:?}", begin.elapsed());
     let (texts, problems) = recording.finish();
     assert!(count(&texts, "flush") >= 1 && count(&texts, "stop") == 1, "{texts:?}");
     assert_eq!(problems.len(), 1, "{problems:?}");
@@ -370,9 +374,7 @@ fn a_lost_connection_ends_all_instances_and_the_probes_connect_again() {
     world.wait_for("test.good starts");
     world.service = None;
     world.wait_for("test.good stops");
-    let begin = std::time::Instant::now();
     world.start_service(2);
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
     let recording = world.record(&["test.good"]);
     world.wait_for("test.good starts");
     let (texts, _) = recording.finish();
