@@ -259,9 +259,13 @@ enum ReadResult {
 
 impl Reading<'_> {
     fn all(&mut self, known: &mut Known) -> ReadResult {
+        let mut watched = Watched::Changed;
+        if !known.has_no_memory {
+            watched = known.watch.check(self.proc, self.pid, self.slice, self.small);
+        }
         let mut result = ReadResult::Absent;
-        if self.options.runtime {
-            match self.runtime(&mut known.files.stat) {
+        if self.options.runtime && watched != Watched::Ended {
+            match self.runtime(known, watched) {
                 ReadResult::OtherProcess => return ReadResult::OtherProcess,
                 read => result = read,
             }
@@ -269,11 +273,11 @@ impl Reading<'_> {
         if known.has_no_memory {
             return result;
         }
-        match known.watch.check(self.proc, self.pid, self.slice, self.small) {
+        match watched {
             Watched::Ended => return ReadResult::OtherProcess,
             Watched::Unchanged => {
                 known.files.status = None;
-                self.values.copy_memory(&known.values);
+                self.values.copy(&Slot::MEMORY, &known.values);
             }
             Watched::Changed => {
                 self.slice.spend(1);
@@ -309,9 +313,16 @@ impl Reading<'_> {
         ReadResult::Read
     }
 
-    fn runtime(&mut self, file: &mut Option<KeptFile>) -> ReadResult {
+    /// Reads the times that the process ran. If it did not run since the last poll, they are those
+    /// of then.
+    fn runtime(&mut self, known: &mut Known, watched: Watched) -> ReadResult {
+        if watched == Watched::Unchanged && known.values.get(Slot::RuntimeUser).is_some() {
+            known.files.stat = None;
+            self.values.copy(&Slot::RUNTIME, &known.values);
+            return ReadResult::Read;
+        }
         self.slice.spend(1);
-        match read_kept(file, self.proc, self.pid, b"stat", self.small) {
+        match read_kept(&mut known.files.stat, self.proc, self.pid, b"stat", self.small) {
             KeptRead::Ended => return ReadResult::OtherProcess,
             KeptRead::Absent => return ReadResult::Absent,
             KeptRead::Text => {}

@@ -302,6 +302,32 @@ fn polls_write_all_counters_of_processes_with_memory() {
 }
 
 #[test]
+fn the_times_of_a_process_that_did_not_run_are_not_read_again() {
+    let proc = FakeProc::new();
+    proc.process(10, "one");
+    let stat = |user: u32| {
+        let stat = format!("10 (one) S 1 10 10 0 -1 0 0 0 0 0 {user} 2 0 0 20 0 1 0 100 0 0\n");
+        proc.file("10/stat", stat);
+    };
+    proc.file("10/statm", "10 5 1 1 0 2 0\n");
+    proc.file("10/schedstat", "100 20 3\n");
+    stat(3);
+    let config = ProcessStatsConfig { record_process_runtime: Some(true), ..polls(0) };
+    let mut recording = Recording::start(&proc.path, &config);
+    // The first polls find out that it has one thread that does not run.
+    (0..4).for_each(|poll| recording.tick(ms(poll * 100)));
+    stat(9);
+    recording.tick(ms(400));
+    proc.file("10/schedstat", "101 20 3\n");
+    recording.tick(ms(500));
+    let packets = recording.packets();
+    let stats = packets.iter().filter_map(|packet| TracePacketReader::new(packet).process_stats());
+    let times: Vec<_> = stats.flat_map(|stats| stats.processes()).map(|process| process.runtime_user_mode()).collect();
+    let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!(times, [3, 3, 3, 3, 3, 9].map(|ticks| Some(ticks * ns_per_tick)));
+}
+
+#[test]
 fn unchanged_values_wait_until_the_cache_period_ends() {
     let proc = FakeProc::new();
     proc.process(10, "one");

@@ -59,8 +59,11 @@ impl Slot {
         Self::DmabufRss,
     ];
 
+    /// Those of `stat`.
+    pub(crate) const RUNTIME: [Self; 2] = [Self::RuntimeUser, Self::RuntimeKernel];
+
     /// Those of `status`.
-    const MEMORY: [Self; 8] = [
+    pub(crate) const MEMORY: [Self; 8] = [
         Self::VmSize,
         Self::VmRss,
         Self::RssAnon,
@@ -111,9 +114,9 @@ impl Values {
         changed
     }
 
-    /// Takes the counters of the memory in `status` from `earlier`.
-    pub(crate) fn copy_memory(&mut self, earlier: &Self) {
-        for slot in Slot::MEMORY {
+    /// Takes some counters from `earlier`.
+    pub(crate) fn copy(&mut self, slots: &[Slot], earlier: &Self) {
+        for &slot in slots {
             if let Some(value) = earlier.get(slot) {
                 self.set(slot, value);
             }
