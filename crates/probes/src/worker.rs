@@ -99,9 +99,10 @@ impl Worker {
 
     fn run(&mut self) {
         let _ended = self.replies.report_end();
-        while self.handle_commands() {
+        let mut has_commands = true;
+        while !has_commands || self.handle_commands() {
             self.tick();
-            self.wait();
+            has_commands = self.wait();
         }
     }
 
@@ -217,8 +218,8 @@ impl Worker {
     }
 
     /// Waits for a command, a deadline or a descriptor. Data sources with a readable descriptor get
-    /// their turn.
-    fn wait(&mut self) {
+    /// their turn. Returns true if there may be commands.
+    fn wait(&mut self) -> bool {
         let deadline = self.sources.iter().filter_map(|source| source.deadline()).min();
         let timeout = deadline.map(|deadline| deadline.saturating_sub((self.clock)()));
         let mut fds = vec![PollFd::new(self.mailbox.as_fd(), false)];
@@ -235,8 +236,9 @@ impl Worker {
                 // Not again at once.
                 std::thread::sleep(PAUSE_AFTER_ERROR);
             }
-            return;
+            return true;
         }
+        let has_commands = fds[0].is_readable();
         let is_ready = |fd: &PollFd<'_>| fd.is_readable() || fd.is_hung_up();
         let mut ready: Vec<usize> =
             fds[1..].iter().zip(owners).filter(|(fd, _)| is_ready(fd)).map(|(_, owner)| owner).collect();
@@ -247,6 +249,7 @@ impl Worker {
             self.sources[index].tick(now, &mut self.observations);
             self.pass_observations(index);
         }
+        has_commands
     }
 
     /// Passes what the data source with this index observed to all others, also those of other

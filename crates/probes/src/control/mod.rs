@@ -38,6 +38,9 @@ pub(crate) const PRODUCER_NAME: &str = "perfetto.traced_probes";
 /// Shared memory, as upstream asks for it (`docs/spec/probes.md` §1).
 const SHARED_MEMORY_KB: u32 = 2048;
 const PAGE_KB: u32 = 32;
+/// Time for which full chunks may wait, so that one message tells the service of those of a whole
+/// read. A flush and a scarcity of chunks do not wait.
+const BATCH_DELAY: Duration = Duration::from_millis(2);
 /// Time in which all instances must be torn down at the end of the program.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 /// Time in which the service must take what they wrote last.
@@ -150,7 +153,8 @@ impl<O: Observer> Control<O> {
     }
 
     fn connect(&mut self, now: Instant) {
-        let mut builder = Endpoint::builder(PRODUCER_NAME).shared_memory(SHARED_MEMORY_KB, PAGE_KB);
+        let mut builder =
+            Endpoint::builder(PRODUCER_NAME).shared_memory(SHARED_MEMORY_KB, PAGE_KB).batch_commits(BATCH_DELAY);
         if let Some(address) = self.reconnection.named() {
             builder = builder.socket(address);
         }
