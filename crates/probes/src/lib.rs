@@ -8,7 +8,7 @@
 //! Parsers of foreign bytes (pages of the kernel's ring buffer, files of `/proc`, the journal) are
 //! values without I/O.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod boosts;

@@ -70,13 +70,13 @@ impl Changes {
         self.done.iter().rev().any(|change| change.file == file)
     }
 
-    /// Undoes the last change of a file.
-    pub(crate) fn undo(&mut self, file: &str) {
-        if let Some(at) = self.done.iter().rposition(|change| change.file == file) {
-            let change = self.done.remove(at);
-            self.run(&change);
-            self.journal.write(&Entry::Undone(change.undo.path));
-        }
+    /// Undoes the last change of a file. Returns true if the file was written.
+    pub(crate) fn undo(&mut self, file: &str) -> bool {
+        let Some(at) = self.done.iter().rposition(|change| change.file == file) else { return false };
+        let change = self.done.remove(at);
+        let is_written = self.run(&change);
+        self.journal.write(&Entry::Undone(change.undo.path));
+        is_written
     }
 
     /// Undoes the last change whose undoing is this command.
@@ -116,15 +116,18 @@ impl Changes {
         self.done.iter_mut().rev().find(|change| change.file == file)
     }
 
-    fn run(&self, change: &Change) {
+    /// Undoes a change. Returns true if the file was written.
+    fn run(&self, change: &Change) -> bool {
         let is_changed = |ours: &Vec<u8>| self.tracefs.read(&change.file).is_ok_and(|now| now != *ours);
         if change.ours.as_ref().is_some_and(is_changed) {
             log::debug!("{} was changed by another program: it stays as it is", change.undo.path.display());
-            return;
+            return false;
         }
-        if let Err(why) = change.undo.run() {
+        let undone = change.undo.run();
+        if let Err(why) = &undone {
             log::warn!("cannot restore {}: {why}", change.undo.path.display());
         }
+        undone.is_ok()
     }
 
     fn rewrite_journal(&mut self) {

@@ -32,8 +32,6 @@ mod generic_event;
 mod journal;
 mod kernel_symbols;
 mod kprobe;
-#[cfg(test)]
-mod mapped_ring;
 mod page;
 mod page_layout;
 mod page_reader;

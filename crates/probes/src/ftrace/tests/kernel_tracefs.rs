@@ -15,8 +15,6 @@ use super::TestFolder;
 use super::recording::{ftrace, instance, places};
 use crate::data_source::{DataSource as _, Instance, InstanceId, Observations, TracingSession};
 use crate::ftrace::FrozenFtrace;
-use crate::ftrace::mapped_ring::MappedRing;
-use crate::ftrace::tracefs::Tracefs;
 use crate::test_writer::TestWriter;
 use crate::worker::monotonic_now;
 
@@ -52,23 +50,6 @@ impl KernelTracefs {
 
     fn read(&self, file: &str) -> String {
         std::fs::read_to_string(self.instance().join(file)).unwrap_or_else(|why| panic!("{file}: {why}"))
-    }
-
-    /// Fills the buffer of CPU 0 with marks.
-    fn fill(&self) {
-        let mut cpus = rustix::thread::CpuSet::new();
-        cpus.set(0);
-        rustix::thread::sched_setaffinity(None, &cpus).expect("a CPU");
-        let marker = std::fs::OpenOptions::new().write(true).open(self.instance().join("trace_marker"));
-        let mut marker = marker.expect("a marker");
-        for _ in 0..200_000 {
-            marker.write_all(b"0123456789 0123456789 0123456\n").expect("a mark");
-        }
-    }
-
-    /// Opens the pipe of CPU 0.
-    fn pipe(&self) -> std::fs::File {
-        Tracefs::at(self.instance()).open_pipe("per_cpu/cpu0/trace_pipe_raw").expect("a pipe")
     }
 
     fn settings(&self) -> Vec<String> {
@@ -195,6 +176,28 @@ fn a_recording_has_the_events_that_the_kernel_shows() {
 }
 
 #[test]
+fn the_buffer_is_empty_at_the_start_and_at_the_end_of_a_recording() {
+    with_tracefs("empty", |tracefs| {
+        // A new clock clears the buffer, the same one does not.
+        for clock in ["local", "boot"] {
+            std::fs::write(tracefs.instance().join("trace_clock"), clock).expect("a clock");
+            std::fs::write(tracefs.instance().join("trace_marker"), "an old mark\n").expect("a marker");
+            assert!(tracefs.read("trace").contains("an old mark"));
+            let mut source = ftrace(&tracefs.top(), &tracefs.folder.path().join("run"));
+            source.set_up(instance(1, tracefs.config())).expect("a source");
+            assert!(tracefs.read("trace_clock").contains("[boot]"));
+            assert!(!tracefs.read("trace").contains("an old mark"), "{clock}");
+            let test = TestWriter::new();
+            source.start(InstanceId(1), test.writer());
+            workload(&tracefs.instance());
+            source.stop(InstanceId(1));
+            assert!(tracefs.read("trace").lines().all(|line| line.starts_with('#')), "{clock}");
+            assert!(tracefs.read("trace_clock").contains(&format!("[{clock}]")));
+        }
+    });
+}
+
+#[test]
 fn a_recording_of_all_events_can_be_made() {
     with_tracefs("all", |tracefs| {
         let mut source = ftrace(&tracefs.top(), &tracefs.folder.path().join("run"));
@@ -302,39 +305,4 @@ fn the_text_of_the_kernel_is_read() {
     text.push_str(line);
     text.push_str(line);
     assert_eq!(counts_in_text(&text), BTreeMap::from([((1, 17), 2)]));
-}
-
-#[test]
-#[ignore = "soak: a measurement: run it with --ignored --nocapture"]
-fn mapping_costs_more_than_reading() {
-    with_tracefs("mapping", |tracefs| {
-        std::fs::write(tracefs.instance().join("buffer_size_kb"), "16384").expect("a size");
-        let mut page = vec![0; 4096];
-        for _ in 0..3 {
-            tracefs.fill();
-            let pipe = tracefs.pipe();
-            let begin = thread_cpu_ns();
-            let read = core::iter::from_fn(|| rustix::io::read(&pipe, &mut page).ok().filter(|len| *len != 0)).count();
-            let read_ns = (thread_cpu_ns() - begin) / read as u64;
-            drop(pipe);
-            tracefs.fill();
-            let pipe = tracefs.pipe();
-            let ring = MappedRing::map(&pipe).expect("a mapping");
-            let (begin, mut mapped, mut last) = (thread_cpu_ns(), 0, None);
-            while let Ok(page_number) = ring.advance(&pipe)
-                && last.replace(page_number) != Some(page_number)
-            {
-                assert!(ring.copy_page(page_number, &mut page));
-                mapped += 1;
-            }
-            let mapped_ns = (thread_cpu_ns() - begin) / mapped;
-            let line = format!("ns per page: read {read_ns} ({read} pages), mapped {mapped_ns} ({mapped} pages)\n");
-            std::io::stderr().write_all(line.as_bytes()).expect("stderr");
-        }
-    });
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

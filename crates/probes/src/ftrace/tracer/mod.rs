@@ -9,50 +9,26 @@
 //! records with them: then the tracer neither stops tracing nor clears the buffer, keeps the clock,
 //! and only enlarges the buffer.
 
+mod event_switches;
+mod ring_buffer;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::changes::Changes;
-use super::event_selection::{EventSelection, KPROBE_GROUP, KRETPROBE_GROUP, SelectedEvent};
+use super::event_selection::EventSelection;
 use super::event_set::EventSet;
 use super::event_table::EventTable;
-use super::ftrace_request::{ExclusiveFeatures, FtraceRequest, FunctionGraph, KprobeRequest};
+use super::ftrace_request::{ExclusiveFeatures, FtraceRequest, FunctionGraph};
 use super::journal::JournalFolder;
-use super::kprobe::{Kprobe, KprobeKind};
 use super::page_layout::PageLayout;
 use super::printk_formats::PrintkFormats;
 use super::source_encoder::SourceOptions;
-use super::tracefs::{Tracefs, shown};
+use super::tracefs::{Tracefs, TracefsError, shown};
 use crate::data_source::InstanceId;
 
 /// Entries of each list of events in the statistics of a data source.
 const MAX_LISTED_EVENTS: usize = 1000;
-/// Longest filter that the kernel takes: a page, with its end.
-const MAX_FILTER_BYTES: usize = 4095;
-/// Calls of a function that return events may be waiting for.
-const MAX_ACTIVE_CALLS: u32 = 1024;
-
-/// Buffers of a CPU on machines with much and with little memory.
-const LARGE_BUFFER_KB: u32 = 8192;
-const SMALL_BUFFER_KB: u32 = 2048;
-/// Memory from which on a machine gets large buffers. It is less than 8 GiB, because firmware and
-/// kernel take a part.
-const MUCH_MEMORY_BYTES: u64 = 7 << 30;
-
-/// Events that the system makes of others, with the command that makes them.
-const SYNTHETIC_TRIGGERS: [(&str, &str, &str); 2] = [
-    (
-        "rss_stat_throttled",
-        "events/kmem/rss_stat/trigger",
-        "hist:keys=mm_id,member:bucket=size/0x80000:onchange($bucket).rss_stat_throttled(mm_id,curr,member,size)",
-    ),
-    (
-        "suspend_resume_minimal",
-        "events/power/suspend_resume/trigger",
-        "hist:keys=start:size=128:onmatch(power.suspend_resume).trace(suspend_resume_minimal,start) \
-         if action == 'syscore_resume'",
-    ),
-];
 
 /// Settings of one tracefs instance.
 #[derive(Debug)]
@@ -135,7 +111,7 @@ impl Tracer {
     ///
     /// The instance cannot be used. What was changed until then is undone.
     pub(crate) fn new(tracefs: Tracefs, machine: &Machine, request: &FtraceRequest) -> Result<Self, String> {
-        let error = |error: super::tracefs::TracefsError| error.to_string();
+        let error = |error: TracefsError| error.to_string();
         let tracing_on = tracefs.read_line("tracing_on").map_err(error)?;
         let current_tracer = tracefs.read_line("current_tracer").unwrap_or_default();
         let preserves_buffer = request.preserves_buffer;
@@ -163,9 +139,11 @@ impl Tracer {
         };
         if !preserves_buffer && !is_shared {
             tracer.changes.set("tracing_on", "0", &tracer.tracing_on).map_err(error)?;
-            tracer.clear_trace(machine);
         }
-        tracer.set_clock(request);
+        let is_cleared = tracer.set_clock(request);
+        if !preserves_buffer && !is_shared {
+            tracer.clear_trace(machine, is_cleared);
+        }
         Ok(tracer)
     }
 
@@ -253,7 +231,8 @@ impl Tracer {
     pub(crate) fn tear_down(&mut self, machine: &Machine) {
         if !self.is_shared && !self.preserves_buffer {
             self.switch_tracing("0");
-            self.clear_trace(machine);
+            let is_cleared = self.changes.undo("trace_clock");
+            self.clear_trace(machine, is_cleared);
         }
         self.changes.undo_all();
     }
@@ -339,69 +318,6 @@ impl Tracer {
         Ok(())
     }
 
-    fn set_clock(&mut self, request: &FtraceRequest) {
-        let Ok(line) = self.tracefs.read_line("trace_clock") else { return };
-        let mut current = "boot";
-        let mut available = Vec::new();
-        for word in line.split_ascii_whitespace() {
-            let name = word.trim_matches(['[', ']']);
-            if name.len() < word.len() {
-                current = name;
-            }
-            available.push(name);
-        }
-        let raw = request.wants_monotonic_raw.then_some("mono_raw");
-        let mut wishes = raw.into_iter().chain(["boot", "global", "local"]);
-        let wish = wishes.find(|wish| available.contains(wish)).unwrap_or(current);
-        let mut clock = current;
-        // Another clock clears the buffer.
-        if wish != current && !self.preserves_buffer && !self.is_shared {
-            match self.changes.set("trace_clock", wish, current) {
-                Ok(()) => clock = wish,
-                Err(error) => log::warn!("{error}"),
-            }
-        }
-        self.clock = match clock {
-            "boot" => TraceClock::Boot,
-            "global" => TraceClock::Other(2),
-            "local" => TraceClock::Other(3),
-            "mono_raw" => TraceClock::Other(4),
-            _ => TraceClock::Other(1),
-        };
-    }
-
-    fn set_buffer_size(&mut self, request: &FtraceRequest, machine: &Machine, failures: &mut Failures) {
-        if self.preserves_buffer {
-            self.requested_pages = self.pages_per_cpu();
-            return;
-        }
-        let default_kb = if machine.memory_bytes >= MUCH_MEMORY_BYTES { LARGE_BUFFER_KB } else { SMALL_BUFFER_KB };
-        let kb = match request.buffer_size_kb {
-            Some(kb) if request.is_size_lower_bound => kb.max(default_kb),
-            Some(kb) => kb,
-            None => default_kb,
-        };
-        let page_kb = page_kb(&self.table);
-        self.requested_pages = (kb / page_kb).max(1);
-        let kb = self.requested_pages.saturating_mul(page_kb);
-        let files = match buffer_kb(&self.tracefs, "buffer_size_kb") {
-            Some(_) => vec!["buffer_size_kb".to_owned()],
-            // The CPUs have different ones.
-            None => self.tracefs.cpus().iter().map(|cpu| format!("per_cpu/cpu{cpu}/buffer_size_kb")).collect(),
-        };
-        for file in files {
-            let original = buffer_kb(&self.tracefs, &file).unwrap_or(0);
-            if original == kb || original > kb && self.is_shared {
-                continue;
-            }
-            if let Err(error) = self.changes.set(&file, &kb.to_string(), &original.to_string()) {
-                log::warn!("{error}");
-                failures.notes.push(error.to_string());
-                return;
-            }
-        }
-    }
-
     fn set_exclusive_features(&mut self, features: &ExclusiveFeatures) -> Result<(), String> {
         if !features.tids.is_empty() {
             let other = self.tracefs.read_line("set_event_pid").map_err(|error| error.to_string())?;
@@ -430,7 +346,7 @@ impl Tracer {
     }
 
     fn set_function_graph(&mut self, graph: &FunctionGraph) -> Result<(), String> {
-        let error = |error: super::tracefs::TracefsError| error.to_string();
+        let error = |error: TracefsError| error.to_string();
         if !self.has_function_graph {
             let tracers = self.tracefs.read_line("available_tracers").map_err(error)?;
             if !tracers.split_ascii_whitespace().any(|tracer| tracer == "function_graph") {
@@ -455,190 +371,6 @@ impl Tracer {
             self.changes.set("current_tracer", "function_graph", "nop").map_err(error)?;
         }
         Ok(())
-    }
-
-    /// Switches on an event, and adds it to `events`.
-    fn switch_on(
-        &mut self,
-        event: &SelectedEvent,
-        request: &FtraceRequest,
-        events: &mut EventSet,
-        failures: &mut Failures,
-    ) {
-        let SelectedEvent { group, name, is_named } = event;
-        let path = format!("{group}/{name}");
-        let tracefs = &self.tracefs;
-        let id = self.table.look_up(group, name, || tracefs.read(&format!("events/{path}/format")).ok());
-        let Some(id) = id else {
-            if *is_named {
-                failures.unknown.push(path);
-            }
-            return;
-        };
-        if request.disables_generic_events && self.table.is_generic(id) {
-            failures.failed.push(path);
-            return;
-        }
-        // Events of the tracers have no switch.
-        if group != "ftrace" && !self.switched_on.contains_key(&id) {
-            let enable = format!("events/{path}/enable");
-            if !self.tracefs.read(&enable).is_ok_and(|state| state.starts_with(b"1")) {
-                self.add_trigger(group, name);
-                let switched = match self.changes.switch_on(&enable) {
-                    Ok(()) => Ok(Switch::Enable),
-                    Err(_) => {
-                        let command = format!("{group}:{name}\n");
-                        let switched = self.changes.append("set_event", &command, &format!("!{command}"));
-                        switched.map(|()| Switch::SetEvent)
-                    }
-                };
-                match switched {
-                    Ok(switch) => drop(self.switched_on.insert(id, switch)),
-                    Err(error) => {
-                        log::debug!("cannot switch on {path}: {error}");
-                        failures.failed.push(path);
-                        return;
-                    }
-                }
-            }
-        }
-        events.insert(id);
-    }
-
-    fn switch_off(&mut self, event: u16, switch: Switch) {
-        let Some((group, name)) = self.table.name_of(event) else { return };
-        match switch {
-            Switch::Enable => self.changes.undo(&format!("events/{group}/{name}/enable")),
-            Switch::SetEvent => self.changes.undo_command("set_event", &format!("!{group}:{name}\n")),
-        }
-        if let Some((trigger, undo)) = trigger_of(group, name) {
-            self.changes.undo_command(trigger, &undo);
-        }
-    }
-
-    /// Lets the kernel make a synthetic event.
-    fn add_trigger(&mut self, group: &str, name: &str) {
-        let synthetic = SYNTHETIC_TRIGGERS.iter().find(|(event, ..)| group == "synthetic" && *event == name);
-        let Some((_, file, command)) = synthetic else { return };
-        let has_it =
-            self.tracefs.read(file).is_ok_and(|triggers| triggers.windows(name.len()).any(|at| at == name.as_bytes()));
-        if has_it {
-            return;
-        }
-        if let Err(error) = self.changes.append(file, &format!("{command}\n"), &format!("!{command}\n")) {
-            log::warn!("{error}");
-        }
-    }
-
-    /// Makes the events of a kernel probe.
-    fn add_kprobe(
-        &mut self,
-        probe: &KprobeRequest,
-        events: &mut EventSet,
-        kprobes: &mut Vec<Kprobe>,
-        failures: &mut Failures,
-    ) {
-        let name = &probe.name;
-        let entry_kind = if probe.at_return { KprobeKind::Begin } else { KprobeKind::Instant };
-        let return_kind = if probe.at_entry { KprobeKind::End } else { KprobeKind::Instant };
-        let entry = (KPROBE_GROUP, format!("p:{KPROBE_GROUP}/{name} {name}\n"), entry_kind);
-        let back = (KRETPROBE_GROUP, format!("r{MAX_ACTIVE_CALLS}:{KRETPROBE_GROUP}/{name} {name}\n"), return_kind);
-        let parts = [probe.at_entry.then_some(entry), probe.at_return.then_some(back)];
-        for (group, command, kind) in parts.into_iter().flatten() {
-            let path = format!("{group}/{name}");
-            // Another data source may have made it.
-            if !self.tracefs.has(&format!("events/{path}")) {
-                if let Err(error) = self.changes.append("kprobe_events", &command, &format!("-:{path}\n")) {
-                    failures.notes.push(error.to_string());
-                    failures.failed.push(path);
-                    continue;
-                }
-                // The kernel gives ids of removed events to new ones.
-                self.table.forget(group, name);
-            }
-            let event = SelectedEvent { group: group.to_owned(), name: name.clone(), is_named: true };
-            let mut switched = EventSet::default();
-            self.switch_on(&event, &FtraceRequest::default(), &mut switched, failures);
-            kprobes.extend(switched.iter().map(|id| Kprobe { id, name: name.clone(), kind }));
-            events.extend(&switched);
-        }
-    }
-
-    /// Lets the kernel record only the system calls that a data source wants.
-    fn set_syscall_filter(&mut self, failures: &mut Failures) {
-        let tracefs = &self.tracefs;
-        for event in ["sys_enter", "sys_exit"] {
-            let format = || tracefs.read(&format!("events/raw_syscalls/{event}/format")).ok();
-            let wants = |source: &&TracerSource, id: u16| source.events.contains(id);
-            let is_used = self.sources.values().any(|source| source.syscalls.is_some());
-            let file = format!("events/raw_syscalls/{event}/filter");
-            if !is_used && !self.changes.has(&file) {
-                continue;
-            }
-            let Some(id) = self.table.look_up("raw_syscalls", event, format) else { continue };
-            let users: Vec<_> = self.sources.values().filter(|source| wants(source, id)).collect();
-            let mut numbers: Vec<u16> =
-                users.iter().flat_map(|source| source.syscalls.iter().flatten().copied()).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            let terms: Vec<_> = numbers.iter().map(|number| format!("id == {number}")).collect();
-            let filter = terms.join(" || ");
-            if numbers.is_empty()
-                || users.iter().any(|source| source.syscalls.is_none())
-                || filter.len() > MAX_FILTER_BYTES
-            {
-                // All of them; encoders filter too.
-                self.changes.undo(&file);
-                continue;
-            }
-            let is_ours = self.changes.has(&file);
-            if !is_ours && self.tracefs.read_line(&file).is_ok_and(|filter| !matches!(filter.as_str(), "none" | "")) {
-                failures.notes.push(format!(
-                    "{} is a filter of another program: system calls that it leaves out are missing",
-                    self.tracefs.path(&file).display()
-                ));
-                continue;
-            }
-            if let Err(error) = self.changes.set(&file, &filter, "0") {
-                failures.notes.push(error.to_string());
-            }
-        }
-    }
-
-    fn set_buffer_percent(&mut self) {
-        let active = self.sources.values().filter(|source| source.is_active);
-        let percent = active.map(|source| source.drain_percent).filter(|percent| *percent != 0).min();
-        let Some(percent) = percent else { return self.changes.undo("buffer_percent") };
-        // Kernels before 5.0 do not have it: then only time counts.
-        let Ok(original) = self.tracefs.read_line("buffer_percent") else { return };
-        if let Err(error) = self.changes.set("buffer_percent", &percent.to_string(), &original) {
-            log::debug!("{error}");
-        }
-    }
-
-    fn switch_tracing(&mut self, state: &str) {
-        let is_so = self.tracefs.read_line("tracing_on").is_ok_and(|now| now == state);
-        if is_so {
-            return;
-        }
-        if let Err(error) = self.changes.set("tracing_on", state, &self.tracing_on) {
-            log::warn!("{error}");
-        }
-    }
-
-    fn clear_trace(&self, machine: &Machine) {
-        if let Err(error) = self.tracefs.write("trace", "") {
-            log::debug!("{error}");
-        }
-        // The kernel clears only the buffers of CPUs that are online.
-        let online = super::tracefs::read(&machine.online_cpus).unwrap_or_default();
-        let Some(online) = parse_cpu_list(&online) else { return };
-        for cpu in self.tracefs.cpus() {
-            if !online.iter().any(|range| range.contains(&cpu)) {
-                // It may be unknown to the kernel by now.
-                let _ = self.tracefs.write(&format!("per_cpu/cpu{cpu}/trace"), "");
-            }
-        }
     }
 }
 
@@ -665,23 +397,6 @@ pub(crate) fn event_table(tracefs: &Tracefs, top: &Tracefs) -> EventTable {
         table.set_page_size(kb.saturating_mul(1024) as usize);
     }
     table
-}
-
-/// Returns the numbers of a list such as `0-3,8`. `None` if it is none.
-fn parse_cpu_list(list: &[u8]) -> Option<Vec<core::ops::RangeInclusive<u32>>> {
-    let list = core::str::from_utf8(list).ok()?.trim();
-    list.split(',')
-        .map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.parse().ok()?..=last.parse().ok()?)
-        })
-        .collect()
-}
-
-/// Returns file and command that remove the trigger of a synthetic event.
-fn trigger_of(group: &str, name: &str) -> Option<(&'static str, String)> {
-    let synthetic = SYNTHETIC_TRIGGERS.iter().find(|(event, ..)| group == "synthetic" && *event == name);
-    synthetic.map(|(_, file, command)| (*file, format!("!{command}\n")))
 }
 
 /// Returns the entries of a list of functions, without the comment that stands for all or none.
