@@ -30,7 +30,7 @@ struct Case {
     is_at_start: bool,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     Case {
         name: "process_stats scan of 1000 processes",
         config: || process_source(ProcessStatsConfig { scan_all_processes_on_start: Some(true), ..Default::default() }),
@@ -72,7 +72,7 @@ const CASES: [Case; 5] = [
         is_at_start: false,
     },
     Case {
-        name: "sys_stats poll of all groups",
+        name: "sys_stats poll of all groups but slab",
         config: || {
             let period = Some(SYSTEM_PERIOD_MS);
             system_source(SysStatsConfig {
@@ -87,10 +87,15 @@ const CASES: [Case; 5] = [
                 thermal_period_ms: period,
                 cpuidle_period_ms: period,
                 gpufreq_period_ms: period,
-                slab_period_ms: period,
                 ..Default::default()
             })
         },
+        count: |recorded, _| recorded.system_packets,
+        is_at_start: false,
+    },
+    Case {
+        name: "sys_stats poll of slab",
+        config: || system_source(SysStatsConfig { slab_period_ms: Some(SYSTEM_PERIOD_MS), ..Default::default() }),
         count: |recorded, _| recorded.system_packets,
         is_at_start: false,
     },

@@ -12,8 +12,8 @@ use super::parse_status::ParseStatus;
 /// Pages that are encoded together.
 pub(crate) const PAGES_PER_BATCH: usize = 32;
 
-/// The pipe of a CPU. Each read takes one page out of the ring buffer. To map the ring, or to splice
-/// from it, costs more CPU time (`docs/spec/probes.md` §4).
+/// The pipe of a CPU. Each read takes one page out of the ring buffer. To map the ring, or to
+/// splice from it, costs more CPU time (`docs/spec/probes.md` §4).
 #[derive(Debug)]
 pub(crate) struct PageReader {
     cpu: u32,

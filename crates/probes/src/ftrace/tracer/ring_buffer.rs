@@ -101,9 +101,9 @@ impl Tracer {
         }
     }
 
-    /// Clears the buffers of all CPUs. `are_online_cleared` tells that a new clock has cleared those
-    /// of the CPUs that are online: either takes the kernel some 30 ms, in which it waits for all
-    /// CPUs.
+    /// Clears the buffers of all CPUs. `are_online_cleared` tells that a new clock has cleared
+    /// those of the CPUs that are online: either takes the kernel some 30 ms, in which it waits for
+    /// all CPUs.
     pub(super) fn clear_trace(&self, machine: &Machine, are_online_cleared: bool) {
         if !are_online_cleared {
             if let Err(error) = self.tracefs.write("trace", "") {
