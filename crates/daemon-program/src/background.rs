@@ -23,7 +23,7 @@ pub fn is_child() -> bool {
 /// # Errors
 ///
 /// If the process cannot be started.
-pub fn start() -> io::Result<ExitCode> {
+pub(crate) fn start() -> io::Result<ExitCode> {
     let mut args = env::args_os();
     let name = args.next().unwrap_or_default();
     let mut command = Command::new(env::current_exe()?);

@@ -35,7 +35,7 @@ pub struct CommandLine<T> {
 ///
 /// A line that names the mistake. Arguments that are no options are mistakes: the daemons take
 /// none.
-pub fn parse<T: Copy>(
+pub(crate) fn parse<T: Copy>(
     args: impl IntoIterator<Item = OsString>,
     known: &[Known<T>],
 ) -> Result<Vec<(T, Option<String>)>, String> {

@@ -1,5 +1,6 @@
 //! Parts that the daemons share: `traced`, `traced_relay` and `traced_probes`.
 //!
+//! - [`Program`]: the command line of a daemon, with the options that all have.
 //! - [`command_line`]: options in the style of GNU `getopt_long`.
 //! - [`background`]: `--background`, which serves without a terminal.
 //! - [`stderr_log`]: the log.
@@ -16,11 +17,13 @@
 pub mod background;
 pub mod command_line;
 pub mod process;
+pub mod program;
 mod service_manager;
 pub mod stderr_log;
 mod thread_priority;
 mod verbosity;
 
+pub use program::{Program, Start};
 pub use service_manager::ServiceManager;
 pub use thread_priority::{PriorityBoost, ThreadPriority};
 pub use verbosity::Verbosity;

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 /// # Errors
 ///
 /// A line that says why stdout does not take it.
-pub fn print(text: &str) -> Result<ExitCode, String> {
+pub(crate) fn print(text: &str) -> Result<ExitCode, String> {
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(e) => Err(format!("cannot write to stdout: {e}")),
@@ -34,27 +34,21 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// Ignores SIGHUP, which the end of a terminal or of an ssh connection sends: there is no log file
-/// to open again, because the log goes to stderr. Ignores SIGXFSZ too, so that a write beyond the
-/// limit of the size of files fails as on a full disk.
+/// Handles the signals of a daemon. Returns a descriptor that gets a byte with each SIGTERM and
+/// SIGINT.
 ///
-/// # Errors
-///
-/// If signals cannot be handled.
-pub fn ignore_signals() -> io::Result<()> {
-    for signal in [SIGHUP, SIGXFSZ] {
-        signal_hook::flag::register(signal, Arc::default())?;
-    }
-    Ok(())
-}
-
-/// Returns a descriptor that gets a byte with each SIGTERM and SIGINT. A signal handler may do very
-/// little, so it writes into a socket that the loop watches.
+/// SIGHUP is ignored, which the end of a terminal or of an ssh connection sends: there is no log
+/// file to open again, because the log goes to stderr. SIGXFSZ is ignored, so that a write beyond
+/// the limit of the size of files fails as on a full disk.
 ///
 /// # Errors
 ///
 /// If signals cannot be handled.
 pub fn stop_signal() -> io::Result<OwnedFd> {
+    for signal in [SIGHUP, SIGXFSZ] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    // A signal handler may do very little, so it writes into a socket that the loop watches.
     let (read_end, write_end) = UnixStream::pair()?;
     for signal in [SIGTERM, SIGINT] {
         let pipe = write_end.try_clone()?;

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use esatto_daemon_program::command_line::{self, Known};
-use esatto_daemon_program::process::{ignore_signals, notify_readiness, print, raise_descriptor_limit, stop_signal};
-use esatto_daemon_program::{ServiceManager, Verbosity, background};
+use esatto_daemon_program::command_line::Known;
+use esatto_daemon_program::process::{notify_readiness, raise_descriptor_limit, stop_signal};
+use esatto_daemon_program::{Program, ServiceManager, Start, background, program};
 use esatto_ipc::Family;
 
 use crate::error::Error;
@@ -54,38 +54,61 @@ pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// As [`traced_relay`], for a program that users start by another command, such as `esatto relay`.
 /// The help and the errors name this command.
-#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced_relay_as(command: &str, args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run(command, args).unwrap_or_else(|line| {
-        eprintln!("{command}: {line}");
-        ExitCode::FAILURE
-    })
+    program::run::<Settings>(command, args)
 }
 
-#[expect(clippy::print_stderr, reason = "all that `main` does")]
-fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see {command} --help)"))?;
-    let help = HELP.replace("ADDRESS traced_relay ", &format!("ADDRESS {command} "));
-    let settings = match invocation {
-        Invocation::Help => return print(&help),
-        Invocation::Version => return print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
-        Invocation::Relay(settings) => settings,
-    };
-    let Some(mut options) = RelayOptions::from_environment().map_err(|e| e.to_string())? else {
-        eprint!("{command}: PERFETTO_RELAY_SOCK_NAME must name the address of the service\n\n{help}");
-        return Ok(ExitCode::FAILURE);
-    };
-    if settings.background && !background::is_child() {
-        return background::start().map_err(|e| format!("cannot start in the background: {e}"));
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Settings {
+    permissions: Option<Access>,
+    secret_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy)]
+enum Meaning {
+    Permissions,
+    SecretFile,
+}
+
+impl Program for Settings {
+    const NAME: &'static str = "traced_relay";
+    const HELP: &'static str = HELP;
+    type Meaning = Meaning;
+    const OPTIONS: &'static [Known<Meaning>] = &[
+        Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
+        Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
+    ];
+
+    fn set(&mut self, option: Meaning, value: String) -> Result<(), String> {
+        match option {
+            Meaning::SecretFile => self.secret_file = Some(value.into()),
+            Meaning::Permissions => {
+                let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
+                self.permissions = Some(value.parse().map_err(why)?);
+            }
+        }
+        Ok(())
     }
-    options.permissions = settings.permissions;
-    options.secret = read_secret(settings.secret_file.as_deref()).map_err(|e| e.to_string())?;
-    serve(options, settings.verbosity).map_err(|e| e.to_string())?;
-    Ok(ExitCode::SUCCESS)
+
+    #[expect(clippy::print_stderr, reason = "all that `main` does")]
+    fn run(self, start: &Start<'_>) -> Result<ExitCode, String> {
+        let Some(mut options) = RelayOptions::from_environment().map_err(|e| e.to_string())? else {
+            let (command, help) = (start.command, program::help::<Self>(start.command));
+            eprint!("{command}: PERFETTO_RELAY_SOCK_NAME must name the address of the service\n\n{help}");
+            return Ok(ExitCode::FAILURE);
+        };
+        if let Some(code) = start.in_background()? {
+            return Ok(code);
+        }
+        options.permissions = self.permissions;
+        options.secret = read_secret(self.secret_file.as_deref()).map_err(|e| e.to_string())?;
+        start.verbosity.start_log();
+        serve(options).map_err(|e| e.to_string())?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
-fn serve(options: RelayOptions, verbosity: Verbosity) -> Result<(), Error> {
-    verbosity.start_log();
+fn serve(options: RelayOptions) -> Result<(), Error> {
     let manager = ServiceManager::from_environment();
     raise_descriptor_limit();
     if options.machine_id_hint.is_empty() {
@@ -100,7 +123,6 @@ fn serve(options: RelayOptions, verbosity: Verbosity) -> Result<(), Error> {
     let service = options.service.clone();
     let mut relay = Relay::open(options, socket_activation::relay_listener()?)?;
     let addresses = format!("listening on {}, forwarding to {service}", relay.address());
-    ignore_signals().map_err(Error::system("handle signals"))?;
     relay.stop_when_readable(stop_signal().map_err(Error::system("handle signals"))?)?;
     log::info!("Started traced_relay, {addresses}");
     manager.ready(&format!("Relay, {addresses}"));
@@ -111,82 +133,19 @@ fn serve(options: RelayOptions, verbosity: Verbosity) -> Result<(), Error> {
     Ok(())
 }
 
-/// Command that the arguments stand for.
-#[derive(Debug, PartialEq, Eq)]
-enum Invocation {
-    Relay(Settings),
-    Version,
-    Help,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Settings {
-    verbosity: Verbosity,
-    background: bool,
-    permissions: Option<Access>,
-    secret_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy)]
-enum Meaning {
-    Background,
-    Help,
-    LogLevel,
-    Permissions,
-    SecretFile,
-    Verbose,
-    Version,
-}
-
-const KNOWN: &[Known<Meaning>] = &[
-    Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
-    Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
-    Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
-    Known { long: "log-level", short: None, takes_value: true, meaning: Meaning::LogLevel },
-    Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
-    Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
-    Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
-];
-
-impl Invocation {
-    fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let mut settings = Settings::default();
-        for (meaning, value) in command_line::parse(args, KNOWN)? {
-            match meaning {
-                Meaning::Help => return Ok(Self::Help),
-                Meaning::Version => return Ok(Self::Version),
-                Meaning::Background => settings.background = true,
-                Meaning::SecretFile => settings.secret_file = value.map(PathBuf::from),
-                Meaning::Verbose => settings.verbosity.raise(),
-                Meaning::LogLevel => settings.verbosity = Verbosity::parse(&value.unwrap_or_default())?,
-                Meaning::Permissions => {
-                    let parsed = value.unwrap_or_default().parse();
-                    let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
-                    settings.permissions = Some(parsed.map_err(why)?);
-                }
-            }
-        }
-        Ok(Self::Relay(settings))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esatto_daemon_program::Verbosity;
     use log::LevelFilter;
 
     #[test]
     fn the_options_are_those_of_perfettos_traced_relay() {
-        let parse = |args: &[&str]| Invocation::parse(args.iter().map(OsString::from));
-        assert_eq!(parse(&[]), Ok(Invocation::Relay(Settings::default())));
-        assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
-        let permissions = Some(Access { gid: 0, mode: 0o666 });
-        let verbosity = Verbosity(LevelFilter::Debug);
-        let want = Settings { verbosity, background: true, permissions, secret_file: None };
-        assert_eq!(
-            parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]),
-            Ok(Invocation::Relay(want))
-        );
+        let parse = |args: &[&str]| program::parse::<Settings>(args.iter().map(OsString::from));
+        assert_eq!(parse(&[]).unwrap().0, Settings::default());
+        let (settings, start) = parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]).unwrap();
+        assert_eq!(settings, Settings { permissions: Some(Access { gid: 0, mode: 0o666 }), secret_file: None });
+        assert_eq!((start.verbosity, start.background), (Verbosity(LevelFilter::Debug), true));
         let error = parse(&["--set-socket-permissions=root:0666:root:0666"]).unwrap_err();
         assert!(error.contains("GROUP:MODE"), "{error}");
     }

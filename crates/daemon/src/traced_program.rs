@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use esatto_daemon_program::command_line::{self, Known};
-use esatto_daemon_program::process::{ignore_signals, notify_readiness, print, raise_descriptor_limit, stop_signal};
-use esatto_daemon_program::{ServiceManager, Verbosity, background};
+use esatto_daemon_program::command_line::Known;
+use esatto_daemon_program::process::{notify_readiness, raise_descriptor_limit, stop_signal};
+use esatto_daemon_program::{Program, ServiceManager, Start, background, program};
 use esatto_ipc::{Address, address};
 
 use crate::daemon::Daemon;
@@ -73,46 +73,12 @@ pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// As [`traced`], for a program that users start by another command, such as `esatto traced`. The
 /// help and the errors name this command.
-#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced_as(command: &str, args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run(command, args).unwrap_or_else(|line| {
-        eprintln!("{command}: {line}");
-        ExitCode::FAILURE
-    })
-}
-
-fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see {command} --help)"))?;
-    match invocation {
-        Invocation::Help => print(&HELP.replace("Usage: traced ", &format!("Usage: {command} "))),
-        Invocation::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
-        Invocation::Serve(settings) if settings.background && !background::is_child() => {
-            if socket_activation::is_announced() {
-                return Err("cannot start in the background: the sockets of the service manager (LISTEN_FDS) are for \
-                            this process only; leave out --background"
-                    .to_owned());
-            }
-            background::start().map_err(|e| format!("cannot start in the background: {e}"))
-        }
-        Invocation::Serve(settings) => {
-            serve(&settings).map_err(|e| e.to_string())?;
-            Ok(ExitCode::SUCCESS)
-        }
-    }
-}
-
-/// Command that the arguments stand for.
-#[derive(Debug, PartialEq, Eq)]
-enum Invocation {
-    Serve(Settings),
-    Version,
-    Help,
+    program::run::<Settings>(command, args)
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Settings {
-    verbosity: Verbosity,
-    background: bool,
     permissions: Option<SocketPermissions>,
     relay_endpoints: RelayEndpoints,
     secret_file: Option<PathBuf>,
@@ -121,62 +87,60 @@ struct Settings {
 
 #[derive(Clone, Copy)]
 enum Meaning {
-    Background,
-    Help,
-    LogLevel,
     MetricsFile,
     Permissions,
     RelayEndpoint,
     RelayEndpointOn,
     SecretFile,
-    Verbose,
-    Version,
 }
 
-const KNOWN: &[Known<Meaning>] = &[
-    Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
-    Known { long: "enable-relay-endpoint", short: None, takes_value: false, meaning: Meaning::RelayEndpoint },
-    Known { long: "enable-relay-endpoint-on", short: None, takes_value: true, meaning: Meaning::RelayEndpointOn },
-    Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
-    Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
-    Known { long: "log-level", short: None, takes_value: true, meaning: Meaning::LogLevel },
-    Known { long: "metrics-file", short: None, takes_value: true, meaning: Meaning::MetricsFile },
-    Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
-    Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
-    Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
-];
+impl Program for Settings {
+    const NAME: &'static str = "traced";
+    const HELP: &'static str = HELP;
+    type Meaning = Meaning;
+    const OPTIONS: &'static [Known<Meaning>] = &[
+        Known { long: "enable-relay-endpoint", short: None, takes_value: false, meaning: Meaning::RelayEndpoint },
+        Known { long: "enable-relay-endpoint-on", short: None, takes_value: true, meaning: Meaning::RelayEndpointOn },
+        Known { long: "metrics-file", short: None, takes_value: true, meaning: Meaning::MetricsFile },
+        Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
+        Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
+    ];
 
-impl Invocation {
-    fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let mut settings = Settings::default();
-        for (meaning, value) in command_line::parse(args, KNOWN)? {
-            match meaning {
-                Meaning::Help => return Ok(Self::Help),
-                Meaning::Version => return Ok(Self::Version),
-                Meaning::Background => settings.background = true,
-                Meaning::Verbose => settings.verbosity.raise(),
-                Meaning::LogLevel => settings.verbosity = Verbosity::parse(&value.unwrap_or_default())?,
-                Meaning::MetricsFile => settings.metrics_file = value.map(PathBuf::from),
-                Meaning::RelayEndpoint => settings.relay_endpoints = RelayEndpoints::All,
-                Meaning::RelayEndpointOn => {
-                    let why = |e| format!("cannot use --enable-relay-endpoint-on: {e}");
-                    let address = Address::parse(value.unwrap_or_default()).map_err(why)?;
-                    settings.relay_endpoints.add(address);
-                }
-                Meaning::SecretFile => settings.secret_file = value.map(PathBuf::from),
-                Meaning::Permissions => {
-                    let parsed = value.unwrap_or_default().parse();
-                    let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
-                    settings.permissions = Some(parsed.map_err(why)?);
-                }
+    fn set(&mut self, option: Meaning, value: String) -> Result<(), String> {
+        match option {
+            Meaning::MetricsFile => self.metrics_file = Some(value.into()),
+            Meaning::RelayEndpoint => self.relay_endpoints = RelayEndpoints::All,
+            Meaning::RelayEndpointOn => {
+                let why = |e| format!("cannot use --enable-relay-endpoint-on: {e}");
+                self.relay_endpoints.add(Address::parse(value).map_err(why)?);
+            }
+            Meaning::SecretFile => self.secret_file = Some(value.into()),
+            Meaning::Permissions => {
+                let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
+                self.permissions = Some(value.parse().map_err(why)?);
             }
         }
-        Ok(Self::Serve(settings))
+        Ok(())
+    }
+
+    fn run(self, start: &Start<'_>) -> Result<ExitCode, String> {
+        if start.background && !background::is_child() && socket_activation::is_announced() {
+            return Err(
+                "cannot start in the background: the sockets of the service manager (LISTEN_FDS) are for this \
+                        process only; leave out --background"
+                    .to_owned(),
+            );
+        }
+        if let Some(code) = start.in_background()? {
+            return Ok(code);
+        }
+        start.verbosity.start_log();
+        serve(&self).map_err(|e| e.to_string())?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 fn serve(settings: &Settings) -> Result<(), Error> {
-    settings.verbosity.start_log();
     let manager = ServiceManager::from_environment();
     raise_descriptor_limit();
     let mut options = Options::from_environment()?;
@@ -193,7 +157,6 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     if let Some(path) = settings.metrics_file.clone() {
         daemon.write_metrics(MetricsFile::create(path)?);
     }
-    ignore_signals().map_err(Error::system("handle signals"))?;
     daemon.stop_when_readable(stop_signal().map_err(Error::system("handle signals"))?)?;
     let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     log::info!("Started traced, listening on {addresses}");
@@ -209,32 +172,25 @@ fn serve(settings: &Settings) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esatto_daemon_program::Verbosity;
     use log::LevelFilter;
 
-    fn parse(args: &[&str]) -> Result<Invocation, String> {
-        Invocation::parse(args.iter().map(OsString::from))
+    fn parse(args: &[&str]) -> Result<(Settings, Start<'static>), String> {
+        program::parse(args.iter().map(OsString::from))
     }
 
     #[test]
     fn the_options_are_those_of_perfettos_traced() {
-        assert_eq!(parse(&[]), Ok(Invocation::Serve(Settings::default())));
-        assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
-        assert_eq!(parse(&["-h"]), Ok(Invocation::Help));
+        assert_eq!(parse(&[]).unwrap().0, Settings::default());
+        let (settings, start) = parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]).unwrap();
         let permissions = "root:0666:0:0660".parse().ok();
-        let want =
-            Settings { verbosity: Verbosity(LevelFilter::Trace), background: true, permissions, ..Settings::default() };
-        assert_eq!(
-            parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]),
-            Ok(Invocation::Serve(want))
-        );
+        assert_eq!(settings, Settings { permissions, ..Settings::default() });
+        assert_eq!((start.verbosity, start.background), (Verbosity(LevelFilter::Trace), true));
     }
 
     #[test]
     fn relay_endpoints_are_all_or_some_sockets() {
-        let endpoints = |args: &[&str]| match parse(args) {
-            Ok(Invocation::Serve(settings)) => settings.relay_endpoints,
-            other => panic!("{other:?}"),
-        };
+        let endpoints = |args: &[&str]| parse(args).unwrap().0.relay_endpoints;
         let on = |addresses: &[&str]| RelayEndpoints::On(addresses.iter().map(|text| text.parse().unwrap()).collect());
         assert_eq!(endpoints(&[]), RelayEndpoints::Off);
         assert_eq!(endpoints(&["--enable-relay-endpoint"]), RelayEndpoints::All);

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use esatto_daemon_program::command_line::{self, Known};
-use esatto_daemon_program::process::{ignore_signals, notify_readiness, print, raise_descriptor_limit, stop_signal};
-use esatto_daemon_program::{ServiceManager, Verbosity, background};
+use esatto_daemon_program::command_line::Known;
+use esatto_daemon_program::process::{notify_readiness, raise_descriptor_limit, stop_signal};
+use esatto_daemon_program::{Program, ServiceManager, Start, background, program};
 
 use crate::control::Observer;
 use crate::ftrace_reset::{MOUNT_POINTS, reset_ftrace};
@@ -50,58 +50,78 @@ pub fn traced_probes(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// As [`traced_probes`], for a program that users start by another command, such as
 /// `esatto probes`. The help and the errors name this command.
-#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced_probes_as(command: &str, args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run(command, args).unwrap_or_else(|line| {
-        eprintln!("{command}: {line}");
-        ExitCode::FAILURE
-    })
+    program::run::<Settings>(command, args)
 }
 
-fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see {command} --help)"))?;
-    match invocation {
-        Invocation::Help => print(&HELP.replace("Usage: traced_probes ", &format!("Usage: {command} "))),
-        Invocation::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
-        Invocation::Serve(settings) if settings.cleans_up_only => {
-            settings.verbosity.start_log();
-            reset_ftrace(&MOUNT_POINTS).map(|()| ExitCode::SUCCESS)
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Settings {
+    reset_ftrace: bool,
+    cleans_up_only: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Meaning {
+    CleanupAfterCrash,
+    ResetFtrace,
+}
+
+impl Program for Settings {
+    const NAME: &'static str = "traced_probes";
+    const HELP: &'static str = HELP;
+    type Meaning = Meaning;
+    const OPTIONS: &'static [Known<Meaning>] = &[
+        Known { long: "cleanup-after-crash", short: None, takes_value: false, meaning: Meaning::CleanupAfterCrash },
+        Known { long: "reset-ftrace", short: None, takes_value: false, meaning: Meaning::ResetFtrace },
+    ];
+
+    fn set(&mut self, option: Meaning, _: String) -> Result<(), String> {
+        match option {
+            Meaning::CleanupAfterCrash => self.cleans_up_only = true,
+            Meaning::ResetFtrace => self.reset_ftrace = true,
         }
-        Invocation::Serve(settings) if settings.background && !background::is_child() => {
-            background::start().map_err(|e| format!("cannot start in the background: {e}"))
+        Ok(())
+    }
+
+    fn run(self, start: &Start<'_>) -> Result<ExitCode, String> {
+        if self.cleans_up_only {
+            start.verbosity.start_log();
+            reset_ftrace(&MOUNT_POINTS)?;
+        } else if let Some(code) = start.in_background()? {
+            return Ok(code);
+        } else {
+            start.verbosity.start_log();
+            self.serve()?;
         }
-        Invocation::Serve(settings) => {
-            serve(&settings)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-fn serve(settings: &Settings) -> Result<(), String> {
-    settings.verbosity.start_log();
-    let failed = |action: &'static str| move |why| format!("cannot {action}: {why}");
-    raise_descriptor_limit();
-    ignore_signals().map_err(failed("handle signals"))?;
-    let stop = stop_signal().map_err(failed("handle signals"))?;
-    let announcements = Announcements { manager: ServiceManager::from_environment(), state: State::Unknown };
-    announcements.manager.ready("Connecting to the tracing service");
-    if settings.reset_ftrace {
-        reset_ftrace(&MOUNT_POINTS).unwrap_or_else(|why| log::warn!("{why}"));
-    }
-    crate::privileges::drop_unneeded();
-    for missing in crate::privileges::missing() {
-        match missing.is_everything {
-            true => log::warn!("{missing}"),
-            false => log::info!("{missing}"),
+impl Settings {
+    fn serve(&self) -> Result<(), String> {
+        let failed = |action: &'static str| move |why| format!("cannot {action}: {why}");
+        raise_descriptor_limit();
+        let stop = stop_signal().map_err(failed("handle signals"))?;
+        let announcements = Announcements { manager: ServiceManager::from_environment(), state: State::Unknown };
+        announcements.manager.ready("Connecting to the tracing service");
+        if self.reset_ftrace {
+            reset_ftrace(&MOUNT_POINTS).unwrap_or_else(|why| log::warn!("{why}"));
         }
+        crate::privileges::drop_unneeded();
+        for missing in crate::privileges::missing() {
+            match missing.is_everything {
+                true => log::warn!("{missing}"),
+                false => log::info!("{missing}"),
+            }
+        }
+        for hidden in crate::privileges::hidden_by_container() {
+            log::info!("this container hides {hidden}");
+        }
+        background::detach();
+        Probes::new(Options::default()).run(&stop, announcements).map_err(failed("go on"))?;
+        log::info!("Stopped");
+        Ok(())
     }
-    for hidden in crate::privileges::hidden_by_container() {
-        log::info!("this container hides {hidden}");
-    }
-    background::detach();
-    Probes::new(Options::default()).run(&stop, announcements).map_err(failed("go on"))?;
-    log::info!("Stopped");
-    Ok(())
 }
 
 /// Tells the log, the service manager and the program that started this one.
@@ -149,75 +169,21 @@ impl Observer for Announcements {
     }
 }
 
-/// Command that the arguments stand for.
-#[derive(Debug, PartialEq, Eq)]
-enum Invocation {
-    Serve(Settings),
-    Version,
-    Help,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Settings {
-    verbosity: Verbosity,
-    background: bool,
-    reset_ftrace: bool,
-    cleans_up_only: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Meaning {
-    Background,
-    CleanupAfterCrash,
-    Help,
-    LogLevel,
-    ResetFtrace,
-    Verbose,
-    Version,
-}
-
-const KNOWN: &[Known<Meaning>] = &[
-    Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
-    Known { long: "cleanup-after-crash", short: None, takes_value: false, meaning: Meaning::CleanupAfterCrash },
-    Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
-    Known { long: "log-level", short: None, takes_value: true, meaning: Meaning::LogLevel },
-    Known { long: "reset-ftrace", short: None, takes_value: false, meaning: Meaning::ResetFtrace },
-    Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
-    Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
-];
-
-impl Invocation {
-    fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let mut settings = Settings::default();
-        for (meaning, value) in command_line::parse(args, KNOWN)? {
-            match meaning {
-                Meaning::Help => return Ok(Self::Help),
-                Meaning::Version => return Ok(Self::Version),
-                Meaning::Background => settings.background = true,
-                Meaning::ResetFtrace => settings.reset_ftrace = true,
-                Meaning::CleanupAfterCrash => settings.cleans_up_only = true,
-                Meaning::Verbose => settings.verbosity.raise(),
-                Meaning::LogLevel => settings.verbosity = Verbosity::parse(&value.unwrap_or_default())?,
-            }
-        }
-        Ok(Self::Serve(settings))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_options_are_those_of_perfettos_traced_probes() {
-        let parse = |args: &[&str]| Invocation::parse(args.iter().map(OsString::from));
-        assert_eq!(parse(&[]), Ok(Invocation::Serve(Settings::default())));
-        assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
-        let want = Settings { background: true, reset_ftrace: true, ..Settings::default() };
-        assert_eq!(parse(&["--background", "--reset-ftrace"]), Ok(Invocation::Serve(want)));
+        let parse = |args: &[&str]| program::parse::<Settings>(args.iter().map(OsString::from));
+        let settings = |args: &[&str]| parse(args).map(|(settings, _)| settings);
+        assert_eq!(settings(&[]), Ok(Settings::default()));
+        let (reset, start) = parse(&["--background", "--reset-ftrace"]).unwrap();
+        assert!(start.background);
+        assert_eq!(reset, Settings { reset_ftrace: true, ..Settings::default() });
         let want = Settings { cleans_up_only: true, ..Settings::default() };
-        assert_eq!(parse(&["--cleanup-after-crash"]), Ok(Invocation::Serve(want)));
-        assert!(parse(&["--reset"]).is_ok());
+        assert_eq!(settings(&["--cleanup-after-crash"]), Ok(want));
+        assert_eq!(settings(&["--reset"]), Ok(reset));
         assert!(parse(&["file"]).is_err());
     }
 }
