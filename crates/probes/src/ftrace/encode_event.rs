@@ -32,6 +32,8 @@ const KPROBE_TYPE: Tag = Tag::varint(2);
 
 /// Files that one read may report to other data sources.
 const MAX_INODES_PER_READ: usize = 8192;
+/// Inodes of an event that are reported: a file, its folder and two more.
+const INODES_PER_EVENT: usize = 4;
 
 /// Things to which the events of one read refer.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct References {
     pub(crate) tids: SeenTids,
     pub(crate) inodes: HashSet<(u64, u64)>,
     pub(crate) symbols: SymbolIndexes,
+    /// Files of the event that is being written; empty between events.
+    files: EventFiles,
 }
 
 /// Writes the fields of events.
@@ -48,14 +52,25 @@ pub(crate) struct EventWriter<'a> {
     pub(crate) observed: &'a mut Observed,
     /// The event that is being written.
     pub(crate) buffer: &'a mut WireBuffer,
-    /// Device and inode of this event.
-    pub(crate) device: Option<u64>,
-    pub(crate) inode: Option<u64>,
+}
+
+/// Files that an event names: inodes of one device, in any order.
+#[derive(Debug, Default)]
+struct EventFiles {
+    device: Option<u64>,
+    inodes: [u64; INODES_PER_EVENT],
+    /// How many there are.
+    count: usize,
 }
 
 impl References {
     pub(crate) fn new() -> Self {
-        Self { tids: SeenTids::new(), inodes: HashSet::new(), symbols: SymbolIndexes::default() }
+        Self {
+            tids: SeenTids::new(),
+            inodes: HashSet::new(),
+            symbols: SymbolIndexes::default(),
+            files: EventFiles::default(),
+        }
     }
 
     /// Prepares for the next read.
@@ -144,8 +159,9 @@ impl EventWriter<'_> {
     #[inline(always)]
     fn finish(&mut self, bundle: &mut Message<'_>) {
         bundle.bytes(EVENT, self.buffer.as_slice());
-        if let (Some(device), Some(inode)) = (self.device, self.inode) {
-            self.see_file(device, inode);
+        let files = &self.references.files;
+        if files.device.is_some() || files.count > 0 {
+            self.see_files();
         }
     }
 
@@ -157,11 +173,15 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Notes a file for the other data sources.
+    /// Notes the files of an event for the other data sources.
     #[cold]
-    fn see_file(&mut self, device: u64, inode: u64) {
-        if self.references.inodes.len() < MAX_INODES_PER_READ && self.references.inodes.insert((device, inode)) {
-            self.observed.inodes.push((device, inode));
+    fn see_files(&mut self) {
+        let EventFiles { device, inodes, count } = core::mem::take(&mut self.references.files);
+        let Some(device) = device else { return };
+        for &inode in &inodes[..count] {
+            if self.references.inodes.len() < MAX_INODES_PER_READ && self.references.inodes.insert((device, inode)) {
+                self.observed.inodes.push((device, inode));
+            }
         }
     }
 
@@ -209,12 +229,16 @@ impl EventWriter<'_> {
             },
             FieldKind::Inode(width) => {
                 let inode = unsigned(field, width);
-                self.inode = Some(inode);
+                let files = &mut self.references.files;
+                if let Some(place) = files.inodes.get_mut(files.count) {
+                    *place = inode;
+                    files.count += 1;
+                }
                 self.buffer.varint_field(tag, inode);
             }
             FieldKind::Device(width) => {
                 let device = user_space_device(unsigned(field, width));
-                self.device = Some(device);
+                self.references.files.device = Some(device);
                 self.buffer.varint_field(tag, device);
             }
             FieldKind::Address(width) => {

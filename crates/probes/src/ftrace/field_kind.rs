@@ -80,6 +80,8 @@ impl FieldKind {
             Some(_) if starts("bool ") => Some(Self::Bool),
             _ if (starts("ino_t ") || starts("i_ino ")) && word.is_some() => word.map(Self::Inode),
             _ if starts("dev_t ") && word.is_some() => word.map(Self::Device),
+            // As events of the page cache declare it.
+            Some(Width::W8) if declaration == "unsigned long i_ino" => word.map(Self::Inode),
             Some(Width::W4) if starts("pid_t ") => Some(Self::Pid),
             Some(Width::W4) if declaration.contains("common_pid") => Some(Self::CommonPid),
             Some(width) if field.is_signed => Some(Self::Signed(width)),

@@ -370,7 +370,7 @@ impl SourceEncoder {
         }
         let printk_formats = table.printk_formats();
         let (references, buffer) = (&mut self.references, &mut self.buffer);
-        let mut writer = EventWriter { printk_formats, references, observed, buffer, device: None, inode: None };
+        let mut writer = EventWriter { printk_formats, references, observed, buffer };
         let is_named = self.options.generic_encoding == GenericEncoding::Named;
         match action {
             Action::Kprobe => {

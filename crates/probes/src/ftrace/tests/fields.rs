@@ -147,6 +147,16 @@ fn threads_and_files_are_observed() {
 }
 
 #[test]
+fn all_files_of_an_event_are_observed() {
+    // The folder comes after the file, as in events of ext4; the device may come last.
+    let fields = [("unsigned long i_ino", 8, 8, 0), ("ino_t parent", 16, 8, 0), ("dev_t s_dev", 24, 4, 0)];
+    let session = Session::new().with_format("my", "event", &format("event", &fields));
+    let values = [&7_u64.to_le_bytes()[..], &8_u64.to_le_bytes(), &(8_u32 << 20 | 1).to_le_bytes()].concat();
+    let outcome = encode(session, &data(&values));
+    assert_eq!(outcome.observed.inodes, [(0x801, 7), (0x801, 8)]);
+}
+
+#[test]
 fn an_unreadable_print_format_is_assumed() {
     let mut session = Session::new();
     let id = session.table.look_up("ftrace", "print", || None);
