@@ -9,6 +9,7 @@ mod files_that_events_name_have_paths;
 mod instance;
 mod missing_rights_are_told;
 mod mount_namespace;
+mod odd_configs_are_reported;
 mod old_services_record_the_probes;
 mod processes_are_found_under_stress;
 mod programs_are_recorded_beside_the_machine;
