@@ -2,13 +2,13 @@
 
 use core::fmt;
 
+use esatto_daemon_program::closest;
 use esatto_schema::trace_config::DataSource;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::producer_filter::{HOST, ProducerFilter, names_host};
 use crate::service_state::{Category, Program, Programs, sorted};
-use crate::suggestion::closest;
 
 const TRACK_EVENT: &str = "track_event";
 const FTRACE: &str = "linux.ftrace";
@@ -55,6 +55,8 @@ pub(crate) struct EmptyRecording<'a> {
     pub(crate) command: Option<&'a str>,
     /// Bytes that programs wrote into the buffers of the session.
     pub(crate) buffer_bytes: u64,
+    /// Events of the kernel that the config wants in vain, if the recording has ended.
+    pub(crate) missing_events: Option<&'a str>,
 }
 
 impl EmptyRecording<'_> {
@@ -107,6 +109,9 @@ impl EmptyRecording<'_> {
                     "the programs have ended, and the recording reached them too late or they had no event: {names}; \
                      {WAIT_ADVICE}"
                 );
+            }
+            if let Some(told) = self.missing_events {
+                return told.to_owned();
             }
             return format!("the config fits, but the connected programs had no event to record: {names}");
         }
@@ -493,7 +498,7 @@ mod tests {
     }
 
     fn reason(config: &TraceConfig, is_default: bool, programs: &Programs) -> String {
-        EmptyRecording { config, is_default, programs, command: None, buffer_bytes: 0 }.reason()
+        EmptyRecording { config, is_default, programs, command: None, buffer_bytes: 0, missing_events: None }.reason()
     }
 
     #[test]

@@ -14,6 +14,8 @@ use esatto_schema::{
     start_times,
 };
 
+use crate::machine_losses::MachineLosses;
+
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
 
@@ -65,8 +67,9 @@ pub(crate) struct Content {
     /// Look also for data sources that did not answer.
     pub(crate) wants_silent: bool,
     pub(crate) relays: Relays,
-    /// Look also for data sources of machines that did not record everything.
+    /// Look also for data of machines that was not recorded.
     pub(crate) wants_problems: bool,
+    pub(crate) machine: MachineLosses,
     /// Names of these data sources, and the reasons.
     pub(crate) problems: BTreeSet<(String, String)>,
 }
@@ -264,6 +267,12 @@ impl Content {
         }
         if is_about_relays && self.relays.are_wanted {
             self.relays.service_packet(packet);
+        }
+        if self.wants_problems {
+            self.machine.ftrace.add_packet(packet);
+            if is_of_service && is_about_relays {
+                self.machine.service_packet(packet);
+            }
         }
     }
 

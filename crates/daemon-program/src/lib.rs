@@ -7,6 +7,7 @@
 //! - [`process`]: signals, limits, and readiness for the process that started this one.
 //! - [`ThreadPriority`]: `priority_boost` of a config.
 //! - [`ServiceManager`]: messages of sd_notify(3).
+//! - [`closest`]: the name that a mistyped one probably means.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -20,10 +21,12 @@ pub mod process;
 pub mod program;
 mod service_manager;
 pub mod stderr_log;
+mod suggestion;
 mod thread_priority;
 mod verbosity;
 
 pub use program::{Program, Start};
 pub use service_manager::ServiceManager;
+pub use suggestion::closest;
 pub use thread_priority::{PriorityBoost, ThreadPriority};
 pub use verbosity::Verbosity;

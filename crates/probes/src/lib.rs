@@ -48,5 +48,6 @@ mod test_folder;
 #[cfg(test)]
 mod test_writer;
 
+pub use ftrace::closest_ftrace_event;
 pub use probes::{Options, Probes, ProbesHandle};
 pub use probes_program::{traced_probes, traced_probes_as};

@@ -114,6 +114,11 @@ pub const SHARED_MACHINE_NAMES_FIELD: u32 = 4005;
 /// whose relay disconnected while the session recorded programs of it.
 pub const RELAY_DISCONNECTED_FIELD: u32 = 4004;
 
+/// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: data sources of a
+/// machine whose producer disconnected while they recorded for the session. Their later data is
+/// missing, until a producer offers them again.
+pub const ENDED_DATA_SOURCES_FIELD: u32 = 4006;
+
 /// A field of `FtraceEventBundle` that Perfetto does not have, a varint beside `lost_events`: how
 /// many events the kernel overwrote before the bundle. It is left out if the kernel had no room to
 /// say so.

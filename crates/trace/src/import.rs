@@ -12,6 +12,7 @@ use crate::counters::Counters;
 use crate::debug_annotation::{self, Annotation, AnnotationErrors, AnnotationReader, RawAnnotation};
 use crate::error::Error;
 use crate::field_names;
+use crate::ftrace_report::FtraceReport;
 use crate::machines::{HOST, Machines};
 use crate::packet_reader::Packet;
 use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
@@ -53,6 +54,7 @@ pub(crate) struct Import {
     pub(crate) meta: Meta,
     pub(crate) ftrace_events: u64,
     pub(crate) ftrace_losses: u64,
+    pub(crate) ftrace_report: FtraceReport,
     /// The earliest and the latest timestamp of any packet.
     pub(crate) packet_times: Option<(i64, i64)>,
     /// The same for statistics and kernel events, which are not among `events`.
@@ -133,6 +135,7 @@ impl Import {
             meta: Meta::default(),
             ftrace_events: 0,
             ftrace_losses: 0,
+            ftrace_report: FtraceReport::default(),
             packet_times: None,
             sample_times: None,
             keep_annotations,
@@ -237,6 +240,7 @@ impl Import {
                 }
             }
             packet_field::FTRACE_EVENTS => self.add_ftrace(payload, sequence),
+            packet_field::FTRACE_STATS => self.ftrace_report.add_stats(self.sequences[sequence].id, payload),
             packet_field::REMOTE_CLOCK_SYNC if machine != HOST => self.add_clock_sync(payload, machine),
             packet_field::SYSTEM_INFO if machine != HOST => {
                 self.machines.set_system(machine, read_system_info(payload));
@@ -422,6 +426,7 @@ impl Import {
                 ftrace_event_bundle::field::LOST_EVENTS => self.ftrace_losses += u64::from(f.as_bool()),
                 _ => {}
             }
+            self.ftrace_report.add_bundle_field(f.id, || f.as_u64());
         }
     }
 

@@ -44,6 +44,7 @@ mod debug_annotation;
 mod error;
 pub mod escape;
 mod field_names;
+mod ftrace_report;
 mod import;
 mod loss_causes;
 mod machines;
@@ -62,6 +63,7 @@ mod track_key;
 
 pub use debug_annotation::{Annotation, AnnotationValue};
 pub use error::{Error, Place};
+pub use ftrace_report::FtraceReport;
 pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
     packets,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{
-    DATA_SOURCE_PROBLEM_FIELD, GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD, REFUSED_DATA_SOURCES_FIELD,
-    RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
-    data_source_problem, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
-    tracing_service_event, trigger, utsname,
+    DATA_SOURCE_PROBLEM_FIELD, ENDED_DATA_SOURCES_FIELD, GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD,
+    REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD,
+    SLOW_STOPPING_DATA_SOURCES_FIELD, data_source_problem, system_info, trace_packet::field as packet_field,
+    trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -25,6 +25,8 @@ const PACKETS_AFTER_LOSS: &str = "packets_after_loss";
 pub(crate) const READ_COMPLETED: &str = "read_tracing_buffers_completed";
 /// The event that names programs that did not stop in time.
 pub(crate) const SLOW_STOPPING: &str = "slow_stopping_data_sources";
+/// The event that names data sources of a machine whose program disconnected while they recorded.
+pub(crate) const ENDED_DATA_SOURCES: &str = "ended_data_sources";
 /// The event that names a machine whose relay disconnected.
 pub(crate) const RELAY_DISCONNECTED: &str = "relay_disconnected";
 /// The event that names a machine id that two relays have.
@@ -299,6 +301,7 @@ impl Meta {
 /// Returns the name of an event of the service.
 fn event_name(id: u32) -> String {
     match id {
+        ENDED_DATA_SOURCES_FIELD => ENDED_DATA_SOURCES.to_owned(),
         REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
         RELAY_DISCONNECTED_FIELD => RELAY_DISCONNECTED.to_owned(),
         SHARED_MACHINE_ID_FIELD => SHARED_MACHINE_ID.to_owned(),

@@ -108,8 +108,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let is_warned = Cell::new(false);
     let warning = |programs: &Programs| {
         let is_default = args.config.is_none();
+        let command = command.as_deref();
         let empty =
-            EmptyRecording { config: &config, is_default, programs, command: command.as_deref(), buffer_bytes: 0 };
+            EmptyRecording { config: &config, is_default, programs, command, buffer_bytes: 0, missing_events: None };
         let line = empty.early_warning();
         is_warned.set(line.is_some());
         line
@@ -164,12 +165,14 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     } else if is_early && MissingTrigger::mode(&config).is_none() {
         say!("The tracing service has ended the recording. The trace is complete up to then.");
     }
+    let missing_events = recorded.machine.missing_events();
     let empty = EmptyRecording {
         config: &config,
         is_default: args.config.is_none(),
         programs: &recorded.programs,
         command: command.as_deref(),
         buffer_bytes: recorded.buffer_bytes,
+        missing_events: missing_events.as_deref(),
     };
     let result = if saved.number == 0 && recorded.lacks_trigger {
         EXIT_NO_TRIGGER
@@ -180,6 +183,10 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
             for line in empty.unseen_sources(has_track_events) {
                 say!("{}", Line(line));
             }
+        }
+        // Kernels differ, so a preset also names events that this one lacks.
+        if let Some(missing) = missing_events.as_ref().filter(|_| args.config.is_some()) {
+            say!("Some events were not recorded: {}.", Line(missing));
         }
         if let Some(machines) = empty.machines_left_out() {
             say!("{}", Line(machines));
@@ -369,6 +376,9 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     for (source, reason) in &recorded.problems {
         say!("{} did not record everything: {}.", Line(source), Line(reason.trim_end_matches('.')));
     }
+    for line in recorded.machine.ends(&recorded.programs) {
+        say!("{}", Line(line));
+    }
     if let Some(mode) = recorded.programs.lockdown {
         say!("{}", mode.in_words(&recorded.programs));
     }
@@ -406,6 +416,9 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
             recorded.gaps,
             if recorded.gaps == 1 { "" } else { "s" }
         );
+    }
+    if let Some(line) = recorded.machine.kernel_losses() {
+        say!("{line}");
     }
     if recorded.losses > 0 {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);

@@ -14,6 +14,7 @@ use esatto_schema::FlushRequest;
 use super::timeouts::STOP_MARGIN;
 use super::{ANSWER_TIMEOUT, RecordingSession, TICK, Transfer, next_reply};
 use crate::failure::Failure;
+use crate::machine_losses::MachineLosses;
 use crate::progress::Progress;
 use crate::service_state::Programs;
 use crate::snapshots::Snapshot;
@@ -57,6 +58,7 @@ pub(crate) struct Recorded {
     pub(crate) relays: Relays,
     /// Data sources of machines that did not record everything, and the reasons.
     pub(crate) problems: BTreeSet<(String, String)>,
+    pub(crate) machine: MachineLosses,
     /// The service has stopped writing its file at the size that the config names; `None` if the
     /// file cannot be read.
     pub(crate) is_cut: Option<bool>,
@@ -153,6 +155,7 @@ impl RecordingSession {
             silent: self.content.silent,
             relays: self.content.relays,
             problems: self.content.problems,
+            machine: self.content.machine,
             is_cut,
             error,
             is_refused,

@@ -84,7 +84,7 @@ fn with_the_remedy_if_a_field_has_no_effect() {
     let flush = FlushRequest::default().encode();
     assert!(consumer.call("Flush", &flush, Some(DEADLINE)).unwrap().success);
     traced.stop();
-    assert!(traced.log().contains("bytes recorded, nothing lost\n"), "{}", traced.log());
+    assert!(traced.log().contains("bytes recorded, the service lost nothing\n"), "{}", traced.log());
 }
 
 /// A session whose file takes nothing. Returns the line at its end.
@@ -106,7 +106,7 @@ fn end_with_full_disk(end: impl FnOnce(esatto_ipc::BlockingClient)) -> String {
     let line = wait_until("its end", || traced.log().lines().find(is_end).map(str::to_owned));
     traced.stop();
     assert_eq!(traced.log().lines().filter(is_end).count(), 1, "{}", traced.log());
-    assert!(!traced.log().contains("nothing lost"), "{}", traced.log());
+    assert!(!traced.log().contains("the service lost nothing"), "{}", traced.log());
     line
 }
 

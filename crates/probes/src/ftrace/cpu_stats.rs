@@ -45,6 +45,12 @@ impl CpuStats {
         stats
     }
 
+    /// Returns the events that the kernel did not keep, because the buffer was full or a writer was
+    /// interrupted.
+    pub(crate) fn lost(&self) -> u64 {
+        self.overrun.saturating_add(self.commit_overrun).saturating_add(self.dropped_events)
+    }
+
     pub(crate) fn write(&self, cpu: u32, message: &mut FtraceCpuStatsWriter<'_>) {
         message.cpu(u64::from(cpu));
         message.entries(self.entries);

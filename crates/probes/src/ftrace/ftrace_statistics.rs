@@ -47,6 +47,12 @@ impl FtraceStatistics {
         Self { cpus, kprobes, ..Self::default() }
     }
 
+    /// Returns the events that the kernel has lost since the earlier counters.
+    pub(crate) fn lost_since(&self, earlier: &Self) -> u64 {
+        let before = |cpu: u32| earlier.cpus.iter().find(|(of, _)| *of == cpu).map_or(0, |(_, stats)| stats.lost());
+        self.cpus.iter().map(|(cpu, stats)| stats.lost().saturating_sub(before(*cpu))).sum()
+    }
+
     /// Writes a packet. Statistics of the end have the errors of parsing.
     pub(crate) fn write(&self, phase: Phase, source: &SourceStatistics<'_>, writer: &mut TraceWriter) {
         let mut packet = writer.new_packet();

@@ -48,6 +48,7 @@ mod syscalls;
 mod tracefs;
 mod tracer;
 mod undo;
+mod unknown_events;
 mod wire_buffer;
 
 #[cfg(test)]
@@ -64,3 +65,4 @@ pub(crate) use page_layout::PageLayout;
 pub(crate) use parse_status::ParseStatus;
 pub(crate) use printk_formats::PrintkFormats;
 pub(crate) use source_encoder::{GenericEncoding, SourceEncoder, SourceOptions, Surroundings};
+pub use unknown_events::closest_ftrace_event;

@@ -14,7 +14,8 @@ use super::page_reader::{End, PAGES_PER_BATCH, PageReader};
 use super::parse_status::ParseStatuses;
 use super::source_encoder::{ClockPair, SourceEncoder, SourceOptions, Surroundings};
 use super::tracefs::Tracefs;
-use super::tracer::{Failures, Machine, TraceClock, Tracer};
+use super::tracer::{Failures, Machine, TraceClock, Tracer, page_kb};
+use super::unknown_events;
 use crate::data_source::{InstanceId, Observations, Observed, TracingSession};
 use crate::metatrace;
 use crate::problem;
@@ -100,6 +101,7 @@ impl Recording {
         let _setting_up = metatrace::scope("ftrace set up");
         let set_up = self.tracer.set_up(id, &request, &self.machine)?;
         let (options, failures) = (Some(set_up.options), set_up.failures);
+        unknown_events::log(session, &failures.unknown, &self.machine.top);
         self.sources.insert(id, Source { session, request, options, failures, started: None });
         Ok(())
     }
@@ -123,8 +125,11 @@ impl Recording {
     /// Ends a data source. Without any, the recording is to be dropped after
     /// [`tear_down`](Self::tear_down).
     pub(crate) fn stop(&mut self, id: InstanceId) {
-        if let Some(Started { mut writer, .. }) = self.sources.remove(&id).and_then(|source| source.started) {
-            writer.flush();
+        if let Some(source) = self.sources.remove(&id) {
+            if let Some(Started { mut writer, at_start, .. }) = source.started {
+                writer.flush();
+                self.log_losses(source.session, &at_start);
+            }
         }
         if !self.has_started_sources() {
             self.close_pipes();
@@ -140,6 +145,19 @@ impl Recording {
         }
         if self.tracer.is_unused() {
             self.tear_down();
+        }
+    }
+
+    /// Logs how many events the kernel has lost during a session.
+    fn log_losses(&self, session: TracingSession, at_start: &FtraceStatistics) {
+        let lost = FtraceStatistics::read(&self.tracer).lost_since(at_start);
+        if lost > 0 {
+            log::warn!(
+                "session {}: the kernel lost {lost} ftrace events, because its buffer of {} KiB per CPU was full; a \
+                 larger buffer_size_kb or a shorter drain_period_ms in the ftrace_config helps",
+                session.0,
+                self.tracer.pages_per_cpu().saturating_mul(page_kb(self.tracer.table()))
+            );
         }
     }
 

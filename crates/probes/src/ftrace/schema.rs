@@ -44,6 +44,11 @@ impl SchemaEvent {
         Self::named(name).find(|event| event.group == group)
     }
 
+    /// Iterates over all events.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        TABLE.lines().filter_map(Self::parse)
+    }
+
     /// Iterates over the events of all groups that have this name.
     pub(crate) fn named(name: &str) -> impl Iterator<Item = Self> {
         let lines = TABLE[first_line(name)..].lines().map_while(Self::parse);

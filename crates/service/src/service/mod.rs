@@ -12,6 +12,7 @@ mod freed_sessions;
 mod incremental_state;
 mod metrics;
 mod open_session;
+mod producer_end;
 mod producer_port;
 mod read_buffers;
 mod relay_end;

@@ -174,6 +174,7 @@ impl Service {
         // Upstream lets flushes wait for disconnected producers until they time out, but nothing
         // more can come.
         self.acknowledge_flush(id, u64::MAX, cx);
+        self.tell_ended_data_sources(id, cx);
         self.drop_instances(id, None, cx);
         self.producers.remove(id, &mut self.buffers, cx);
         // Producers cannot write to these buffers any more, but they can still patch chunks in

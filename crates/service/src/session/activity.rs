@@ -128,7 +128,8 @@ impl Session {
     }
 
     /// Describes a session that has ended for the log: what it recorded, what was lost, and what
-    /// became of its file.
+    /// became of its file. Programs and the kernel may have lost data that the service does not
+    /// know of.
     pub(crate) fn end_in_words(&self, buffers: &Buffers) -> String {
         let mut words = format!("{} of uid {} ended", self.label(), self.consumer_uid);
         let Some(started_ns) = self.started_boottime_ns else { return words + " without a start" };
@@ -153,6 +154,7 @@ impl Session {
             (recorded.clone_losses, "contents of buffers lost with failed clones"),
             (self.flushes.failed, "flushes not acknowledged"),
             (self.members.relay_ends, "connections to other machines"),
+            (self.members.ended_sources, "data sources that ended early"),
         ];
         let mut losses: Vec<String> =
             losses.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
@@ -161,7 +163,7 @@ impl Session {
             Some(FileEnd::Full) => losses.push("the end of the trace, beyond max_file_size_bytes".to_owned()),
             Some(FileEnd::Complete) | None => {}
         }
-        words += if losses.is_empty() { "nothing lost" } else { "lost: " };
+        words += if losses.is_empty() { "the service lost nothing" } else { "lost: " };
         words += &losses.join(", ");
         if let Some(error) = &self.end_error {
             let _ = write!(words, "; {error}");

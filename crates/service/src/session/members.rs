@@ -122,6 +122,8 @@ pub(crate) struct Members {
     pub(crate) machines: Set<u32>,
     /// How often a relay of one of them disconnected while the session recorded.
     pub(crate) relay_ends: u64,
+    /// Data sources of machines whose producers disconnected while they recorded.
+    pub(crate) ended_sources: u64,
     /// Instances of all members.
     pub(crate) pool: Pool,
 }

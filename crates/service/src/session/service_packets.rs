@@ -2,8 +2,9 @@
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
-    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
-    SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
+    BuiltinClock, ClockSnapshotWriter, ENDED_DATA_SOURCES_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD,
+    SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo,
+    TracePacketWriter, Utsname,
 };
 
 use super::read::ReadContext;
@@ -260,6 +261,9 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
                 Event::SlowStoppingDataSources(slow) => {
                     names(out.message().begin(SLOW_STOPPING_DATA_SOURCES_FIELD).into(), slow);
+                }
+                Event::EndedDataSources(ended) => {
+                    names(out.message().begin(ENDED_DATA_SOURCES_FIELD).into(), ended);
                 }
                 Event::RelayDisconnected(machine) => {
                     out.message().varint(RELAY_DISCONNECTED_FIELD, (*machine).into());

@@ -10,6 +10,9 @@ use crate::machines::{MAX_MACHINES, Told};
 /// session keeps between two reads, each.
 const MAX_FLUSH_EVENTS: usize = 64;
 
+/// Ends of producers that a session keeps between two reads.
+const MAX_END_EVENTS: usize = 64;
+
 /// Refused data sources that a session names between two reads. It only counts further ones.
 const MAX_REFUSED_NAMES: usize = 32;
 
@@ -34,6 +37,8 @@ pub(crate) enum Event {
     RefusedDataSources(Vec<(Name, Name)>),
     /// The id of its machine.
     RelayDisconnected(u32),
+    /// Producer and data source names: a producer that records its machine disconnected.
+    EndedDataSources(Vec<(Name, Name)>),
 }
 
 /// The events and snapshots that the next read tells.
@@ -87,6 +92,7 @@ impl UnreadEvents {
         let max = match event {
             Event::FlushStarted | Event::AllDataSourcesFlushed | Event::LastFlushSlowDataSources(_) => MAX_FLUSH_EVENTS,
             Event::RelayDisconnected(_) => MAX_MACHINES,
+            Event::EndedDataSources(_) => MAX_END_EVENTS,
             _ => 1,
         };
         let is_same = |kept: &(u64, Event)| core::mem::discriminant(&kept.1) == kind;

@@ -91,7 +91,7 @@ fn a_ring_that_is_read_at_its_end_loses_nothing() {
     overflow(&mut world, &mut producer, 0..8);
     world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
     let overwritten = recorded(&world).overwritten_bytes;
-    let expected = format!("{overwritten} bytes overwritten as a ring buffer does, nothing lost");
+    let expected = format!("{overwritten} bytes overwritten as a ring buffer does, the service lost nothing");
     assert!(overwritten > 0 && end(&world).ends_with(&expected), "{}", end(&world));
     world.read(consumer);
     assert_eq!(recorded(&world).overwritten_lost_bytes, 0);
@@ -197,7 +197,7 @@ fn the_end_is_told_when_the_file_is_written() {
         assert!(world.log.iter().all(|line| !line.contains("ended")), "{:?}", world.log);
         world.finish_slow_work();
         let expected = match error {
-            None => "nothing lost",
+            None => "the service lost nothing",
             Some(_) => "lost: the end of the trace file; the end of the trace file cannot be written: no space",
         };
         assert!(end(&world).ends_with(expected), "{}", end(&world));

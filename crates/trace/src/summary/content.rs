@@ -81,6 +81,7 @@ impl Summary {
             categories,
             ftrace_events: import.ftrace_events,
             ftrace_losses: import.ftrace_losses,
+            ftrace_report: import.ftrace_report,
             trace_clock: import.clocks.trace_clock(),
             clocks: import
                 .clocks

@@ -223,6 +223,9 @@ impl Summary {
             .data_source_problems
             .iter()
             .map(|problem| json!({"data_source": problem.data_source, "reason": problem.reason}));
+        let missing_events = self.ftrace_report.missing_events();
+        let missing_events = missing_events
+            .map(|(event, reason)| json!({"data_source": "linux.ftrace", "reason": format!("{event}: {reason}")}));
         let triggers = self.triggers.iter().map(|event| json!({"name": event.name, "ts_ns": event.ts_ns}));
         let value = json!({
             "errors": errors.collect::<Vec<_>>(),
@@ -247,7 +250,7 @@ impl Summary {
             "stats": stats,
             "service_events": service_events.collect::<Vec<_>>(),
             "triggers": triggers.collect::<Vec<_>>(),
-            "data_source_problems": data_source_problems.collect::<Vec<_>>(),
+            "data_source_problems": data_source_problems.chain(missing_events).collect::<Vec<_>>(),
             "problems": self.problems,
             "interning_errors": self.interning_errors,
         });

@@ -10,7 +10,7 @@ use super::Summary;
 use super::machine_column::MachineColumn;
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
-use crate::service_report::{GAPS_BETWEEN_PACKETS, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats};
+use crate::service_report::{ENDED_DATA_SOURCES, GAPS_BETWEEN_PACKETS, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats};
 
 /// Counts of a buffer that are losses, by their names in the schema.
 const BUFFER_COUNTS: [&str; 6] =
@@ -28,6 +28,8 @@ const DISCARDED: &str = "chunks_discarded";
 pub(super) const FLUSHES_FAILED: &str = "flushes_failed";
 /// The last flush was not answered by all programs.
 pub(super) const FINAL_FLUSH_FAILED: &str = "final_flush_failed";
+/// Events that the kernel overwrote or dropped, because its buffer was full.
+pub(super) const LOST_EVENTS: &str = "lost_events";
 /// A program did not stop in time. Its last events may be missing.
 pub(super) const STOP_FAILED: &str = "stop_failed";
 
@@ -128,6 +130,8 @@ impl Summary {
         }
         let late_stops = self.service_events.iter().filter(|event| event.name == SLOW_STOPPING).count();
         add("service", STOP_FAILED, late_stops as u64, false);
+        let ends = self.service_events.iter().filter(|event| event.name == ENDED_DATA_SOURCES);
+        add("service", ENDED_DATA_SOURCES, ends.map(|event| event.data_sources.len() as u64).sum(), false);
         let mut relay_ends: BTreeMap<u32, u64> = BTreeMap::new();
         for event in self.service_events.iter().filter(|event| event.name == RELAY_DISCONNECTED) {
             *relay_ends.entry(event.machine_id.unwrap_or_default()).or_default() += 1;
@@ -142,7 +146,7 @@ impl Summary {
                 add(&place, cause, number, *cause == OVERWRITE && reading.expects_overwriting());
             }
         }
-        add("kernel", "lost_events", self.ftrace_losses, false);
+        add("kernel", LOST_EVENTS, self.ftrace_report.lost_events(), false);
         add("trace", "end_missing", u64::from(self.lacks_end()), false);
         losses
     }

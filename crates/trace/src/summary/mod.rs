@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use crate::error::Error;
+use crate::ftrace_report::FtraceReport;
 use crate::import::Import;
 use crate::machines::HOST;
 use crate::packet_reader::PacketReader;
@@ -80,6 +81,8 @@ pub struct Summary {
     pub ftrace_events: u64,
     /// Bundles of kernel events before which events were lost.
     pub ftrace_losses: u64,
+    /// Reports of the data sources that recorded them.
+    pub ftrace_report: FtraceReport,
     /// The id of the clock of all times.
     pub trace_clock: u32,
     /// Clocks of whole machines that occur in snapshots.

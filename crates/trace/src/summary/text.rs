@@ -1,9 +1,9 @@
 //! The summary as text.
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::losses::{FINAL_FLUSH_FAILED, FLUSHES_FAILED, STOP_FAILED};
+use super::losses::{FINAL_FLUSH_FAILED, FLUSHES_FAILED, LOST_EVENTS, STOP_FAILED};
 use super::machine_column::MachineColumn;
 use super::table::Table;
 use super::{SequenceSummary, Summary, ThreadSummary};
@@ -11,7 +11,9 @@ use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 use crate::machines::HOST;
 use crate::problems::UNMATCHED_ENDS;
-use crate::service_report::{READ_COMPLETED, RELAY_DISCONNECTED, SHARED_MACHINE_ID, SLOW_STOPPING, ServiceEvent};
+use crate::service_report::{
+    ENDED_DATA_SOURCES, READ_COMPLETED, RELAY_DISCONNECTED, SHARED_MACHINE_ID, SLOW_STOPPING, ServiceEvent,
+};
 
 /// Advice for programs whose first events are missing.
 const HOW_TO_RECORD_THE_START: &str = "
@@ -404,6 +406,9 @@ impl Summary {
         for problem in &self.data_source_problems {
             table.important_row(|| [problem.data_source.clone(), problem.reason.clone()]);
         }
+        for (event, reason) in self.ftrace_report.missing_events() {
+            table.row(|| ["linux.ftrace".to_owned(), format!("{event}: {reason}")]);
+        }
         table
     }
 
@@ -427,6 +432,14 @@ impl Summary {
         if producers.is_empty() { String::new() } else { format!("no answer from {}", producers.join(", ")) }
     }
 
+    /// Names the programs that disconnected while they recorded their machine.
+    fn ended_producers(&self) -> String {
+        let ends = self.service_events.iter().filter(|event| event.name == ENDED_DATA_SOURCES);
+        let producers = ends.flat_map(|event| &event.data_sources).map(|source| source.producer.as_str());
+        let producers: BTreeSet<&str> = producers.collect();
+        format!("{} ended early", producers.into_iter().collect::<Vec<_>>().join(", "))
+    }
+
     fn loss_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new("Losses", &["where", "what", "number#", ""]);
         for loss in self.losses() {
@@ -434,7 +447,9 @@ impl Summary {
                 _ if loss.expected => "normal for a ring buffer".to_owned(),
                 FLUSHES_FAILED | FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
                 STOP_FAILED => self.silent_in(SLOW_STOPPING),
+                ENDED_DATA_SOURCES => self.ended_producers(),
                 RELAY_DISCONNECTED => "the last events of its programs may be missing".to_owned(),
+                LOST_EVENTS => "buffer full: raise buffer_size_kb, shorten drain_period_ms".to_owned(),
                 _ => String::new(),
             };
             table.row(|| [loss.place.clone(), loss.what.clone(), loss.number.to_string(), remark()]);

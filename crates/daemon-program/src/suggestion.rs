@@ -4,7 +4,8 @@
 const MAX_TYPED_CHARS: usize = 100;
 
 /// Returns the known name that is most like `typed`, if one is like it.
-pub(crate) fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = typed.chars().count();
     if length > MAX_TYPED_CHARS {
         return None;
