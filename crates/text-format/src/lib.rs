@@ -27,11 +27,15 @@
 mod error;
 mod lexer;
 mod parser;
+mod places;
 mod printer;
 mod scalar_encoding;
+mod snippet;
 mod suggestions;
 mod words;
 
 pub use error::{Error, Errors};
 pub use parser::{MAX_ERRORS, MAX_NESTING, Parser, parse};
+pub use places::{Place, Places};
 pub use printer::to_text;
+pub use snippet::Snippet;

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod each_field_has_its_place;
 mod every_mistake_is_reported_with_its_place;
 mod garbage_never_panics;
 mod lossy_parsing_drops_unknown_names;
