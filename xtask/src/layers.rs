@@ -85,6 +85,7 @@ const INSIDE: &[(&str, &[&str])] = &[
         "service",
         &[
             "holdings",
+            "config_refusal",
             "service",
             "consumer",
             "random",

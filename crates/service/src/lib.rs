@@ -13,6 +13,7 @@
 pub mod api;
 pub mod buffer;
 mod client_text;
+mod config_refusal;
 mod consumer;
 mod context;
 mod encode;
@@ -36,6 +37,7 @@ pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
     PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
+pub use config_refusal::check_config;
 pub use observer::{PassEnd, Step};
 pub use service::{Metrics, Service};
 pub use session::activity::Recorded;
