@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::config::options::Config;
+use crate::presets;
 use crate::trace_config::is_config;
 
 /// Record, inspect and serve Perfetto traces
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Top(Top),
     /// Summarize the content of a trace file
     Info(Info),
+    /// Write, check, explain and convert configs of recordings
+    Config(Config),
     /// Run one process of the demo
     #[command(hide = true)]
     DemoStage(DemoStage),
@@ -122,7 +126,7 @@ pub(crate) struct Record {
     #[arg(short, long, value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Record also what the machine does
-    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets())]
+    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets::names())]
     pub(crate) preset: Option<String>,
     /// Overwrite FILE even if its content is no trace
     #[arg(long)]
@@ -271,7 +275,7 @@ pub(crate) struct SnapshotStart {
     #[arg(short, long, value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Record also what the machine does
-    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets())]
+    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets::names())]
     pub(crate) preset: Option<String>,
     /// Record categories with the tags slow and debug too
     #[arg(long, conflicts_with = "config")]
@@ -307,15 +311,6 @@ pub(crate) struct Info {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Returns a parser for the names of presets.
-fn presets() -> clap::builder::PossibleValuesParser {
-    esatto_probes::presets::ALL
-        .iter()
-        .map(|preset| clap::builder::PossibleValue::new(preset.name).help(preset.about))
-        .collect::<Vec<_>>()
-        .into()
 }
 
 /// Last arguments of a command that may be options of `record`.

@@ -14,7 +14,7 @@ const TRACK_EVENT: &str = "track_event";
 const FTRACE: &str = "linux.ftrace";
 /// Names of data sources that many programs offer, or Perfetto's own. A name that is like one of
 /// them is probably mistyped.
-const WELL_KNOWN: [&str; 17] = [
+pub(crate) const WELL_KNOWN: [&str; 17] = [
     TRACK_EVENT,
     "android.heapprofd",
     "android.java_hprof",
@@ -372,7 +372,7 @@ fn event_config(source: &DataSource) -> TrackEventConfig {
 }
 
 /// Returns whether a config of the data source `linux.ftrace` asks for any event.
-fn wants_kernel_events(config: &DataSourceConfig) -> bool {
+pub(crate) fn wants_kernel_events(config: &DataSourceConfig) -> bool {
     config.ftrace_config.as_ref().is_some_and(|ftrace| {
         let names = [&ftrace.ftrace_events, &ftrace.atrace_categories, &ftrace.atrace_apps];
         names.iter().any(|names| !names.is_empty())

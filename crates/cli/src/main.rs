@@ -9,6 +9,7 @@
 //! list ──── programs of a service
 //! sessions, snapshot, top ─ sessions of a service
 //! info ──── esatto-trace
+//! config ── text format, JSON, rules for configs
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
 //! ```
 
@@ -18,6 +19,7 @@
 mod args;
 mod awaited_programs;
 mod commands;
+mod config;
 mod console;
 mod empty_recording;
 mod failure;
@@ -26,6 +28,7 @@ mod machine_losses;
 mod machine_service;
 mod machine_sources;
 mod perfetto;
+mod presets;
 mod private_service;
 mod producer_filter;
 mod program_names;
@@ -37,6 +40,7 @@ mod session_list;
 mod snapshots;
 mod stop_signal;
 mod table;
+mod terminal;
 mod trace_config;
 mod trace_content;
 mod trace_output;
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Config(args) => config::run(&args),
     };
     result.unwrap_or_else(|failure| {
         say!("esatto: {failure}");

@@ -88,18 +88,10 @@ pub(crate) fn preset(name: &str, all_categories: bool) -> Result<TraceConfig, Fa
 /// Reads a config; `-` is standard input. It is in text format, in which every mistake is reported
 /// with its place, or encoded.
 pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
-    let what = || format!("cannot read the config {}", path.display());
-    let mut text = Vec::new();
-    if path.as_os_str() == "-" {
-        std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
-    } else {
-        let file = std::fs::File::open(path).attempt(what)?;
-        file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
-    }
-    let is_too_long = text.len() as u64 > MAX_TEXT_BYTES;
+    let text = content(path)?;
     let name = Line(path.display()).to_string();
-    let config = match is_too_long {
-        true => Err(Failure::new(what(), "it has more than 16 MiB")),
+    let config = match is_too_long(&text) {
+        true => Err(too_long(path)),
         false if is_text(&text) => return from_text(&name, &text),
         false => from_encoding(&name, &text),
     };
@@ -110,6 +102,28 @@ pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
     config
 }
 
+/// Reads a config, or a little more than its greatest length; `-` is standard input.
+pub(crate) fn content(path: &Path) -> Result<Vec<u8>, Failure> {
+    let what = || format!("cannot read the config {}", path.display());
+    let mut text = Vec::new();
+    if path.as_os_str() == "-" {
+        std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
+    } else {
+        let file = std::fs::File::open(path).attempt(what)?;
+        file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
+    }
+    Ok(text)
+}
+
+/// Returns whether the file has more than its [`content`].
+pub(crate) fn is_too_long(content: &[u8]) -> bool {
+    content.len() as u64 > MAX_TEXT_BYTES
+}
+
+pub(crate) fn too_long(path: &Path) -> Failure {
+    Failure::new(format!("cannot read the config {}", path.display()), "it has more than 16 MiB")
+}
+
 /// Returns whether a file is a config, in text format or encoded.
 pub(crate) fn is_config(path: &Path) -> bool {
     // Other files, such as pipes, cannot be read again.
@@ -117,7 +131,7 @@ pub(crate) fn is_config(path: &Path) -> bool {
 }
 
 /// Returns whether the content of a file is text. Each encoded config has control characters.
-fn is_text(bytes: &[u8]) -> bool {
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
     let is_readable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     // Text in a foreign encoding gets the errors of the parser.
     !bytes.iter().any(|&byte| byte.is_ascii() && !is_readable(byte.into()))
@@ -171,30 +185,51 @@ pub(crate) fn complete(config: &mut TraceConfig, time: Option<Duration>) -> Resu
 
 /// Refuses configs that record nothing, whichever programs there are.
 pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
-    let failure = |why: &str| Failure::new("cannot use the config", why);
+    match refusal(config) {
+        None => Ok(()),
+        Some(Refusal { why, remedy, .. }) => Err(Failure::new("cannot use the config", why).hint(remedy)),
+    }
+}
+
+/// Reason why a config records nothing, whichever programs there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal {
+    /// Path of the field that is wrong; empty if one is missing.
+    pub(crate) field: &'static str,
+    pub(crate) why: &'static str,
+    pub(crate) remedy: &'static str,
+}
+
+pub(crate) fn refusal(config: &TraceConfig) -> Option<Refusal> {
     if config.data_sources.is_empty() && !config.activate_triggers.is_empty() {
-        return Err(failure("it has only activate_triggers, and `record` sends no triggers").hint(
-            "a program sends them with `Tracing::activate_triggers`, or Perfetto's client with \
-             `perfetto --txt -c CONFIG`",
-        ));
+        return Some(Refusal {
+            field: "activate_triggers[0]",
+            why: "it has only activate_triggers, and `record` sends no triggers",
+            remedy: "a program sends them with `Tracing::activate_triggers`, or Perfetto's client with \
+                     `perfetto --txt -c CONFIG`",
+        });
     }
     if config.data_sources.is_empty() {
-        return Err(failure("it has no data_sources")
-            .hint("add for instance `data_sources { config { name: \"track_event\" } }`"));
+        return Some(Refusal {
+            field: "",
+            why: "it has no data_sources",
+            remedy: "add for instance `data_sources { config { name: \"track_event\" } }`",
+        });
     }
-    let modeless = config.trigger_config.as_ref().filter(|config| !config.triggers.is_empty());
-    if modeless.is_some() && MissingTrigger::mode(config).is_none() {
-        return Err(failure(
-            "its trigger_config has triggers, but no trigger_mode: no trigger could end the recording",
-        )
-        .hint("add `trigger_mode: STOP_TRACING`, START_TRACING or CLONE_SNAPSHOT to it"));
+    let has_triggers = config.trigger_config.as_ref().map(|config| !config.triggers.is_empty())?;
+    match (has_triggers, MissingTrigger::mode(config)) {
+        (true, None) => Some(Refusal {
+            field: "trigger_config",
+            why: "its trigger_config has triggers, but no trigger_mode: no trigger could end the recording",
+            remedy: "add `trigger_mode: STOP_TRACING`, START_TRACING or CLONE_SNAPSHOT to it",
+        }),
+        (false, Some(_)) => Some(Refusal {
+            field: "trigger_config",
+            why: "its trigger_config has a mode, but no triggers",
+            remedy: "add for instance `triggers { name: \"slow_frame\" }` to it",
+        }),
+        _ => None,
     }
-    let lacks_triggers = config.trigger_config.as_ref().is_some_and(|config| config.triggers.is_empty());
-    if lacks_triggers && MissingTrigger::mode(config).is_some() {
-        return Err(failure("its trigger_config has a mode, but no triggers")
-            .hint("add for instance `triggers { name: \"slow_frame\" }` to it"));
-    }
-    Ok(())
 }
 
 /// Returns a line for each group of fields of the config that have no effect.
@@ -207,7 +242,7 @@ pub(crate) fn warnings(config: &TraceConfig) -> Vec<String> {
 }
 
 /// Returns the names of fields that need `write_into_file`, if the config lacks it.
-fn lone_fields(config: &TraceConfig) -> Vec<&'static str> {
+pub(crate) fn lone_fields(config: &TraceConfig) -> Vec<&'static str> {
     let is_set = [
         ("output_path", config.output_path.as_ref().is_some_and(|path| !path.is_empty())),
         ("file_write_period_ms", config.file_write_period_ms.unwrap_or(0) > 0),
@@ -219,7 +254,7 @@ fn lone_fields(config: &TraceConfig) -> Vec<&'static str> {
 
 /// Returns a line about a flush period if the service flushes less often (`docs/spec/service.md`
 /// §12).
-fn period_warning(config: &TraceConfig) -> Option<String> {
+pub(crate) fn period_warning(config: &TraceConfig) -> Option<String> {
     let period_ms = config.flush_period_ms.filter(|&ms| ms != 0 && config.write_into_file == Some(true))?;
     let write_period_ms = config.file_write_period_ms.filter(|&ms| ms != 0).unwrap_or(FILE_FLUSH_PERIOD_MS);
     let used_ms = match config.write_flush_mode {

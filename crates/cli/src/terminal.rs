@@ -1,0 +1,103 @@
+//! [`Terminal`]: width and colours of the texts for people.
+
+use std::io::IsTerminal as _;
+
+use rustix::fd::AsFd;
+
+/// Columns of a text that goes to no terminal.
+const COLUMNS: usize = 100;
+/// Least columns for which lines are broken.
+const MIN_COLUMNS: usize = 20;
+
+/// The output of a command as its reader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    columns: usize,
+    has_colours: bool,
+}
+
+/// Appearance of a part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Strong,
+    Warning,
+    Bad,
+}
+
+impl Style {
+    /// Parameter of the escape sequence.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Strong => "1",
+            Self::Warning => "33",
+            Self::Bad => "31",
+        }
+    }
+}
+
+impl Terminal {
+    pub(crate) fn of_stdout() -> Self {
+        Self::of(std::io::stdout(), std::io::stdout().is_terminal())
+    }
+
+    fn of(stream: impl AsFd, is_terminal: bool) -> Self {
+        if !is_terminal {
+            return Self { columns: COLUMNS, has_colours: false };
+        }
+        let size = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let columns = if size == 0 { COLUMNS } else { size.clamp(MIN_COLUMNS, COLUMNS) };
+        Self { columns, has_colours: !is_dumb && !is_set("NO_COLOR") }
+    }
+
+    /// Paints a text.
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        if self.has_colours { format!("\u{1b}[{}m{text}\u{1b}[0m", style.code()) } else { text.to_owned() }
+    }
+
+    /// Breaks a text between words. All lines but the first are indented. If too little room is
+    /// left, they are indented by 2.
+    pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
+        let indent = if indent + MIN_COLUMNS > self.columns { 2 } else { indent };
+        wrapped(text, self.columns, &" ".repeat(indent))
+    }
+}
+
+/// Breaks a text between words. A word that is too long has a line of its own.
+fn wrapped(text: &str, columns: usize, lead: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split_inclusive(' ') {
+        let length = line.chars().count() + word.trim_end().chars().count();
+        if length > columns && !line.trim().is_empty() && line.trim() != lead.trim() {
+            out += line.trim_end();
+            out.push('\n');
+            lead.clone_into(&mut line);
+        }
+        line += word;
+    }
+    out + line.trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let narrow = Terminal { columns: 20, has_colours: false };
+        assert_eq!(narrow.wrap("io    Disks and file systems, waits", 6), "io    Disks and file\n  systems, waits");
+        assert_eq!(narrow.wrap("a-word-that-is-longer-than-the-line b", 4), "a-word-that-is-longer-than-the-line\n  b");
+        let wide = Terminal { columns: 40, has_colours: false };
+        let text = "io    Disks and file systems: waits and more of them";
+        assert_eq!(wide.wrap(text, 6), "io    Disks and file systems: waits and\n      more of them");
+    }
+
+    #[test]
+    fn colours_are_only_for_terminals() {
+        let plain = Terminal { columns: 80, has_colours: false };
+        assert_eq!(plain.paint(Style::Bad, "x"), "x");
+        assert_eq!(Terminal { has_colours: true, ..plain }.paint(Style::Bad, "x"), "\u{1b}[31mx\u{1b}[0m");
+    }
+}
