@@ -5,6 +5,7 @@ use crate::rows::{Row, compare, same};
 const FILES: &[(&str, &str)] = &[];
 
 same! {
+    without_service;
     time_without_unit: ["-t", "5", "-o", "t"] => 1;
     time_with_a_wrong_unit: ["-t", "5x", "-o", "t"] => 1;
     time_with_a_space: ["-t", "1 s", "-o", "t"] => 1;

@@ -14,6 +14,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 same! {
+    without_service;
     rule_01_query_with_attach: ["--query", "--attach=k"] => 1;
     rule_01_query_with_is_detached: ["--query-raw", "--is_detached=k"] => 1;
     rule_01_query_with_detach: ["--query", "--detach=k"] => 1;

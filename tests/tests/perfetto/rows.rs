@@ -139,14 +139,22 @@ pub(crate) fn output_of(command: &mut Command, stdin: &str) -> Output {
     output
 }
 
-/// A test of this name, whose row has the same exit code with both commands.
+/// A test of this name, whose row has the same exit code with both commands. A line
+/// `without_service;` before them is for commands that fail before they need one.
 macro_rules! same {
-    ($($name:ident: $args:expr => $code:expr;)*) => {
+    (without_service; $($rows:tt)*) => { crate::rows::same!(true; $($rows)*); };
+    ($without:literal; $($name:ident: $args:expr => $code:expr;)*) => {
         $(#[test]
         fn $name() {
-            let row = crate::rows::Row { args: &$args, files: FILES, ..Default::default() };
+            let row = crate::rows::Row {
+                args: &$args,
+                files: FILES,
+                without_service: $without,
+                ..Default::default()
+            };
             crate::rows::compare(row, |ours, _| assert_eq!(ours.code, Some($code), "{}", ours.stderr));
         })*
     };
+    ($($rows:tt)*) => { crate::rows::same!(false; $($rows)*); };
 }
 pub(crate) use same;
