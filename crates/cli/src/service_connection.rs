@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -69,13 +70,25 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
 /// Names the group whose members may use `path`, and the command that joins it.
 fn permission_advice(path: &Path) -> String {
     let Some((place, meta)) = obstacle(path) else { return "run the command as root".to_owned() };
+    let is_socket = meta.file_type().is_socket();
     // To connect needs the right to write to a socket, and to enter a folder.
-    let needed = if meta.file_type().is_socket() { 0o020 } else { 0o010 };
+    let needed = if is_socket { 0o020 } else { 0o010 };
+    if is_socket && !has_listener(&place) {
+        return format!(
+            "no service listens there: the user {} has left the socket over; remove it with `sudo rm {}`",
+            owner_of(&meta),
+            place.display()
+        );
+    }
     let place = place.display();
     if meta.mode() & needed == 0 || meta.gid() == 0 {
         // Members of the group root may do more than record.
-        let owner = name_of("/etc/passwd", meta.uid()).unwrap_or_else(|| format!("uid {}", meta.uid()));
-        return format!("only the user {owner} may use {place}: run the command as that user");
+        let owner = owner_of(&meta);
+        let admit = match is_socket {
+            true => format!(", or let a service admit you: `esatto traced --background {}`", admitting_option()),
+            false => String::new(),
+        };
+        return format!("only the user {owner} may use {place}: run the command as that user{admit}");
     }
     let Some(group) = name_of("/etc/group", meta.gid()) else {
         return format!("only members of the group with gid {} may use {place}", meta.gid());
@@ -87,6 +100,27 @@ fn permission_advice(path: &Path) -> String {
     format!(
         "only members of the group {group} may use {place}: run `sudo usermod -aG {group} $USER`, then log in again"
     )
+}
+
+/// Returns the option of `traced` that lets this user control the service: all users may be
+/// recorded, and members of the user's group may record.
+pub(crate) fn admitting_option() -> String {
+    let gid = rustix::process::getegid().as_raw();
+    let group = name_of("/etc/group", gid).unwrap_or_else(|| gid.to_string());
+    format!("--set-socket-permissions root:0666:{group}:0660")
+}
+
+fn owner_of(meta: &Metadata) -> String {
+    name_of("/etc/passwd", meta.uid()).unwrap_or_else(|| format!("uid {}", meta.uid()))
+}
+
+/// Returns false if no process of this network listens on a socket of this name. A process may name
+/// the folder otherwise, for instance by a link.
+fn has_listener(socket: &Path) -> bool {
+    let Ok(sockets) = std::fs::read("/proc/net/unix") else { return true };
+    let name = socket.file_name().unwrap_or_default().as_bytes();
+    let is_so_named = |line: &[u8]| line.strip_suffix(name).is_some_and(|rest| rest.ends_with(b"/"));
+    sockets.split(|byte| *byte == b'\n').any(is_so_named)
 }
 
 /// Returns the socket, or the first folder on the way to it that this user may not enter.
@@ -145,13 +179,15 @@ mod tests {
     #[test]
     fn the_advice_names_the_owner_if_the_group_has_no_right() {
         let folder = crate::private_service::Folder::create().unwrap();
-        let socket = folder.path().join("c.sock");
-        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let socket = folder.path().join("of-a-test.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600)).unwrap();
         assert!(permission_advice(&socket).starts_with("only the user "));
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o660)).unwrap();
         let advice = permission_advice(&socket);
         let is_roots = std::fs::metadata(&socket).unwrap().gid() == 0;
         assert!(if is_roots { advice.starts_with("only the user ") } else { advice.contains("group") }, "{advice}");
+        drop(listener);
+        assert!(permission_advice(&socket).starts_with("no service listens there"), "{}", permission_advice(&socket));
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Programs {
     pub(crate) omitted: usize,
     /// The service has answered.
     pub(crate) is_known: bool,
+    /// The service is Esatto's.
+    pub(crate) is_esattos: bool,
     /// The service also tells which programs have disconnected since the session began.
     pub(crate) tells_departed: bool,
     /// Lockdown mode of the service, at the last answer.
@@ -151,6 +153,7 @@ impl Programs {
         let encoded = state;
         let state = TracingServiceStateReader::new(encoded);
         (self.is_known, self.omitted) = (true, 0);
+        self.is_esattos = state.tracing_service_version().is_some_and(|version| version.starts_with(b"Esatto"));
         // A service may use the number of a producer again, so its entries follow it.
         let mut at = HashMap::new();
         for producer in state.producers() {

@@ -97,6 +97,9 @@ pub const SEQUENCES_RENAMED_FIELD: u32 = 4005;
 pub const GAPS_BETWEEN_PACKETS_FIELD: u32 = 4001;
 /// As [`GAPS_BETWEEN_PACKETS_FIELD`]: packets that were read after a loss, whatever its reason.
 pub const PACKETS_AFTER_LOSS_FIELD: u32 = 4002;
+/// As [`GAPS_BETWEEN_PACKETS_FIELD`]: the part of `patches_failed` whose chunks a ring has
+/// overwritten.
+pub const PATCHES_OF_OVERWRITTEN_FIELD: u32 = 4003;
 
 /// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
 /// data sources that were refused since the last event with this field.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use esatto_protozero::Fields;
 use esatto_schema::{
     DATA_SOURCE_PROBLEM_FIELD, ENDED_DATA_SOURCES_FIELD, GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD,
-    REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD,
-    SLOW_STOPPING_DATA_SOURCES_FIELD, data_source_problem, system_info, trace_packet::field as packet_field,
-    trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    PATCHES_OF_OVERWRITTEN_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
+    SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, data_source_problem, system_info,
+    trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -21,6 +21,7 @@ const MAX_COUNTS_PER_BUFFER: usize = 128;
 /// Names of the counts that only Esatto's service has.
 pub(crate) const GAPS_BETWEEN_PACKETS: &str = "gaps_between_packets";
 const PACKETS_AFTER_LOSS: &str = "packets_after_loss";
+pub(crate) const PATCHES_OF_OVERWRITTEN: &str = "patches_of_overwritten";
 /// The event after each reading of all buffers.
 pub(crate) const READ_COMPLETED: &str = "read_tracing_buffers_completed";
 /// The event that names programs that did not stop in time.
@@ -97,6 +98,7 @@ fn buffer_count(field: u32) -> String {
     match field {
         GAPS_BETWEEN_PACKETS_FIELD => GAPS_BETWEEN_PACKETS.to_owned(),
         PACKETS_AFTER_LOSS_FIELD => PACKETS_AFTER_LOSS.to_owned(),
+        PATCHES_OF_OVERWRITTEN_FIELD => PATCHES_OF_OVERWRITTEN.to_owned(),
         field => field_names::name(field_names::buffer_stats(), field),
     }
 }

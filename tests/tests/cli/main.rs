@@ -27,6 +27,7 @@ mod presets_are_printed;
 mod programs_that_do_not_answer_are_in_the_report;
 mod record_needs_few_words;
 mod rows_of_sessions;
+mod services_of_others_are_explained;
 mod sessions_are_listed_and_ended;
 mod short_programs_are_known;
 mod slow_programs_get_the_time_of_the_config;

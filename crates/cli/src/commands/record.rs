@@ -94,7 +94,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     for line in trace_config::warnings(&config) {
         say!("{line}");
     }
-    let _own_service = is_service.then(machine_service::start).transpose()?;
+    let _own_service = is_service.then(machine_service::start).transpose()?.flatten();
     let _own_sources = machine_sources::offer(&config, &address, service.as_ref().map(PrivateService::producer))?;
     let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
     // The session runs, so everything that the command does after it has connected can be recorded.
@@ -430,10 +430,12 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
         );
     }
     let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
-    if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 {
+    // Esatto's service asks for the names again.
+    if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 && !recorded.programs.is_esattos {
         say!(
-            "The ring was overwritten, and with it names that later events may need. Only Esatto's service asks for \
-             them again. For others, add `incremental_state_config {{ clear_period_ms: 1000 }}` to the config."
+            "The ring was overwritten, and with it names that later events may need. Add \
+             `incremental_state_config {{ clear_period_ms: 1000 }}` to the config: this service is not Esatto's, which \
+             asks for the names again."
         );
     }
     let by_service = || {

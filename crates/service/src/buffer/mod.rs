@@ -193,6 +193,9 @@ pub struct Stats {
     /// Not in the protocol: the chunks of `chunks_discarded` that found the buffer full or closed.
     /// The others had been read already, or came too late, which shows as a gap.
     pub chunks_without_room: u64,
+    /// Not in the protocol: the part of `patches_failed` whose chunks a ring has overwritten. These
+    /// chunks are lost, and the patches are not a loss beside them.
+    pub patches_of_overwritten: u64,
     /// Not in the protocol: gaps between two packets of a writer that found the shared memory full.
     /// `trace_writer_packet_loss` counts the gaps that begin within a packet.
     pub gaps_between_packets: u64,

@@ -1,5 +1,6 @@
 //! Overwriting unread chunks: the erasing read (`docs/spec/trace-buffer.md §4, §12`).
 
+use super::chunk_list::is_before;
 use super::record::{self, ChunkRecord, FIRST_CONTINUES, INCOMPLETE, LAST_CONTINUES, Record};
 use super::{CentralBuffer, loss};
 
@@ -14,6 +15,19 @@ use super::{CentralBuffer, loss};
 const MAX_TAKEN_ALONG: usize = 16;
 
 impl CentralBuffer {
+    /// Tells whether a chunk that is not there was probably overwritten: the ring has overwritten
+    /// some, and this one is not newer than those of its sequence that came. The buffer may have
+    /// forgotten the sequence with its last chunk.
+    pub(super) fn has_overwritten(&self, sequence: Option<u32>, chunk_id: u32) -> bool {
+        let has_come = || {
+            let Some(sequence) = sequence.map(|slot| self.sequences.get(slot)) else { return true };
+            let newest = sequence.chunks().back().map(|newest| newest.id);
+            let newest = newest.or_else(|| sequence.consumed.map(|last| last.id));
+            newest.is_none_or(|newest| !is_before(newest, chunk_id))
+        };
+        !self.read_only && self.stats.chunks_overwritten > 0 && has_come()
+    }
+
     /// Erasing read: consumes a sequence up to and including the chunk at `offset`, and the rest of
     /// its last packet in later chunks. Returns no packets and waits for nothing. If too many
     /// chunks come before it, only this chunk is erased.

@@ -111,14 +111,14 @@ impl CentralBuffer {
     ) -> bool {
         self.work += 1;
         // Producers may name any buffer. The buffers of clones do not change.
-        let found = self
-            .sequences
-            .find(producer, writer)
-            .filter(|_| !self.read_only)
-            .and_then(|slot| Some((slot, self.sequences.find_chunk(slot, chunk_id)?)));
+        let sequence = self.sequences.find(producer, writer).filter(|_| !self.read_only);
+        let found = sequence.and_then(|slot| Some((slot, self.sequences.find_chunk(slot, chunk_id)?)));
+        let is_missing = found.is_none();
         let found = found.filter(|(slot, stored)| !self.sequences.get(*slot).has_begun_with(stored.id));
         let Some((slot, Stored { offset, .. })) = found else {
             self.stats.patches_failed += 1;
+            let is_overwritten = is_missing && self.has_overwritten(sequence, chunk_id);
+            self.stats.patches_of_overwritten += u64::from(is_overwritten);
             return false;
         };
         let mut chunk = record::load_chunk(&self.data, offset);

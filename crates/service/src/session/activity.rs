@@ -29,7 +29,8 @@ pub struct Recorded {
     pub shared_memory_losses: u64,
     /// Chunks and packets that break the rules of the shared memory.
     pub violations: u64,
-    /// Patches for chunks that were not there any more, or never.
+    /// Patches for chunks that were not there any more, or never. Those of chunks that a ring has
+    /// overwritten are not counted.
     pub late_patches: u64,
     /// Packets that are malformed, or have fields that only the service may write. They are found
     /// when they are read.
@@ -45,7 +46,7 @@ impl Recorded {
         self.discarded_chunks += buffer.chunks_without_room;
         self.shared_memory_losses += buffer.trace_writer_packet_loss + buffer.gaps_between_packets;
         self.violations += buffer.abi_violations;
-        self.late_patches += buffer.patches_failed;
+        self.late_patches += buffer.patches_failed - buffer.patches_of_overwritten;
     }
 
     /// Returns the sums of both.

@@ -3,8 +3,8 @@
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::{BufferStats, FilterStats, WriterStats};
 use esatto_schema::{
-    GAPS_BETWEEN_PACKETS_FIELD, INSTANCES_REFUSED_FIELD, PACKETS_AFTER_LOSS_FIELD, SEQUENCES_RENAMED_FIELD,
-    SESSION_EVENTS_LOST_FIELD, TRIGGERS_LOST_FIELD, TraceStats, WRITERS_LEFT_OUT_FIELD,
+    GAPS_BETWEEN_PACKETS_FIELD, INSTANCES_REFUSED_FIELD, PACKETS_AFTER_LOSS_FIELD, PATCHES_OF_OVERWRITTEN_FIELD,
+    SEQUENCES_RENAMED_FIELD, SESSION_EVENTS_LOST_FIELD, TRIGGERS_LOST_FIELD, TraceStats, WRITERS_LEFT_OUT_FIELD,
 };
 
 use super::Session;
@@ -110,9 +110,11 @@ impl Session {
 fn buffer_stats(buffer: &CentralBuffer) -> BufferStats {
     let stats = buffer.stats();
     let mut unknown_fields = Vec::new();
-    for (field, count) in
-        [(GAPS_BETWEEN_PACKETS_FIELD, stats.gaps_between_packets), (PACKETS_AFTER_LOSS_FIELD, buffer.losses_told())]
-    {
+    for (field, count) in [
+        (GAPS_BETWEEN_PACKETS_FIELD, stats.gaps_between_packets),
+        (PACKETS_AFTER_LOSS_FIELD, buffer.losses_told()),
+        (PATCHES_OF_OVERWRITTEN_FIELD, stats.patches_of_overwritten),
+    ] {
         if count > 0 {
             put(&mut unknown_fields, field, count);
         }

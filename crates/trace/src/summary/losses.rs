@@ -10,16 +10,20 @@ use super::Summary;
 use super::machine_column::MachineColumn;
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
-use crate::service_report::{ENDED_DATA_SOURCES, GAPS_BETWEEN_PACKETS, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats};
+use crate::service_report::{
+    ENDED_DATA_SOURCES, GAPS_BETWEEN_PACKETS, PATCHES_OF_OVERWRITTEN, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats,
+};
 
 /// Counts of a buffer that are losses, by their names in the schema.
 const BUFFER_COUNTS: [&str; 6] =
-    [OVERWRITTEN, DISCARDED, PACKET_LOSS, GAPS_BETWEEN_PACKETS, "patches_failed", "abi_violations"];
+    [OVERWRITTEN, DISCARDED, PACKET_LOSS, GAPS_BETWEEN_PACKETS, PATCHES_FAILED, "abi_violations"];
 
 /// Gaps that begin within a packet, because the program found the shared memory full.
 const PACKET_LOSS: &str = "trace_writer_packet_loss";
 /// Chunks that were overwritten before they were read.
 const OVERWRITTEN: &str = "chunks_overwritten";
+/// Patches whose chunks were not there.
+const PATCHES_FAILED: &str = "patches_failed";
 /// Chunks that a buffer did not take. A ring buffer refuses only those that have been read already,
 /// for example from the memory of a program that was about to commit them.
 const DISCARDED: &str = "chunks_discarded";
@@ -90,7 +94,22 @@ impl TraceStats {
                 if what == DISCARDED && !discarding.get(index).is_some_and(|discards| *discards) {
                     continue;
                 }
-                let expected = what == OVERWRITTEN && reading.expects_overwriting();
+                let mut expected = what == OVERWRITTEN && reading.expects_overwriting();
+                let mut number = number;
+                if what == PATCHES_FAILED {
+                    match buffer.get(PATCHES_OF_OVERWRITTEN) {
+                        // The chunks are counted, and the patches are no loss beside them.
+                        Some(overwritten) => number = number.saturating_sub(*overwritten),
+                        // Other services do not tell them apart.
+                        None => {
+                            let is_overwritten = buffer.get(OVERWRITTEN).is_some_and(|chunks| *chunks > 0);
+                            expected = is_overwritten && reading.expects_overwriting();
+                        }
+                    }
+                }
+                if number == 0 {
+                    continue;
+                }
                 losses.push(Loss { place: format!("buffer {index}"), what: what.to_owned(), number, expected });
             }
         }
@@ -194,12 +213,26 @@ mod tests {
         let expected = |overwriting| {
             [
                 ("buffer 0 chunks_overwritten".to_owned(), 5, overwriting),
-                ("buffer 0 patches_failed".to_owned(), 1, false),
+                ("buffer 0 patches_failed".to_owned(), 1, overwriting),
                 ("service invalid_packets".to_owned(), 2, false),
             ]
         };
         assert_eq!(shown(Reading::AtEnd), expected(true));
         assert_eq!(shown(Reading::Continuous), expected(false));
+    }
+
+    #[test]
+    fn patches_of_overwritten_chunks_are_no_loss() {
+        let counts = [("chunks_overwritten", 5), ("patches_failed", 7), ("patches_of_overwritten", 7)];
+        let counts = counts.map(|(what, number)| (what.to_owned(), number));
+        let mut stats = TraceStats { buffers: vec![counts.into()], ..TraceStats::default() };
+        let lost = |stats: &TraceStats| {
+            let losses = stats.losses_since(stats, &[], Reading::Continuous).into_iter();
+            losses.map(|loss| (loss.what, loss.number)).collect::<Vec<_>>()
+        };
+        assert_eq!(lost(&stats), [("chunks_overwritten".to_owned(), 5)]);
+        stats.buffers[0].insert("patches_failed".to_owned(), 9);
+        assert_eq!(lost(&stats)[1], ("patches_failed".to_owned(), 2));
     }
 
     #[test]

@@ -22,6 +22,7 @@ fn difference(bench: &mut Bench, action: impl FnOnce(&mut Bench)) -> Stats {
         write_wrap_count: after.write_wrap_count - before.write_wrap_count,
         patches_succeeded: after.patches_succeeded - before.patches_succeeded,
         patches_failed: after.patches_failed - before.patches_failed,
+        patches_of_overwritten: after.patches_of_overwritten - before.patches_of_overwritten,
         readaheads_succeeded: after.readaheads_succeeded - before.readaheads_succeeded,
         readaheads_failed: after.readaheads_failed - before.readaheads_failed,
         abi_violations: after.abi_violations - before.abi_violations,
@@ -210,6 +211,25 @@ fn patches_are_counted_one_by_one_and_failures_by_the_entry() {
     assert_eq!(entry(0, &[]), Stats::default());
     assert_eq!(entry(1, &[1, 5, 9]), Stats { patches_failed: 1, ..Stats::default() });
     assert_eq!(entry(0, &[1, 37, 5]), Stats { patches_failed: 1, ..Stats::default() });
+}
+
+#[test]
+fn patches_of_overwritten_chunks_are_told_apart() {
+    let mut bench = Bench::ring();
+    bench.put("w1.0![a40]");
+    let mut entry = |chunk_id: u32, overwrites: bool| {
+        if overwrites {
+            bench.record("w2.0", 4096).record("w2.1", 4096);
+        }
+        difference(&mut bench, |bench| {
+            let patch = [Patch { offset: 1, data: *b"aaaa" }];
+            bench.buffer.patch(ProducerId(1), WriterId(1), chunk_id, patch.into_iter(), true);
+        })
+    };
+    let failed = Stats { patches_failed: 1, ..Stats::default() };
+    assert_eq!(entry(1, false), failed, "it has not come");
+    assert_eq!(entry(0, true), Stats { patches_of_overwritten: 1, ..failed });
+    assert_eq!(entry(1, false), failed, "it has not come");
 }
 
 #[test]
