@@ -1,5 +1,6 @@
 //! The data sources of the operating system: our `traced_probes` beside Perfetto's.
 
+mod a_command_begins_when_the_machine_records;
 mod a_failed_set_up_has_its_reason_in_the_trace;
 mod a_hostile_user_disturbs_nobody;
 mod a_killed_program_is_cleaned_up_after;

@@ -100,7 +100,17 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     // The session runs, so everything that the command does after it has connected can be recorded.
     let piped = args.out.as_deref().is_some_and(Output::is_stdout);
     let start = |service| Program::start(&args.command, service, piped);
-    let mut child = service.as_ref().map(start).transpose()?;
+    if service.is_some() {
+        match recorder.await_sources(&mut stop) {
+            Ok(true) => {}
+            Ok(false) => say!(
+                "The data sources of the machine have not all started yet. The command begins nevertheless: its first \
+                 moments may be missing in their data."
+            ),
+            Err(failure) => return Err(recorder.give_up(failure)),
+        }
+    }
+    let mut child = service.as_ref().filter(|_| !stop.received()).map(start).transpose()?;
 
     let progress = Progress::start(limit);
     let mut saved = Saved::default();

@@ -51,11 +51,15 @@ use crate::progress::Counts;
 use crate::service_connection::{connect, lost};
 use crate::service_state::Programs;
 use crate::snapshots::{Snapshot, Snapshots};
+use crate::stop_signal::StopSignal;
 use crate::trace_content::Content;
 use crate::trace_output::{MAX_PACKET_BYTES, Output};
 
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time until the data sources of the machine record. ftrace needs 0.1 s on an idle
+/// machine.
+const SOURCES_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two questions about the programs while they record.
 const PROGRAMS_PERIOD: Duration = Duration::from_secs(5);
 /// Time between two readings of a buffer that is read while it records.
@@ -122,6 +126,8 @@ pub(crate) struct RecordingSession {
     content: Content,
     snapshots: Option<Snapshots>,
     waits_for_trigger: bool,
+    /// The service will tell when all connected data sources record.
+    awaits_sources: bool,
     last_drain: Instant,
     last_stats: Instant,
     stats: Stats,
@@ -164,8 +170,18 @@ impl RecordingSession {
             _ => None,
         };
         let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
-        if snapshots.is_some() {
-            observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]).map_err(lost)?;
+        let starts_at_once = MissingTrigger::mode(&config) != Some(TriggerMode::START_TRACING);
+        let awaits_sources =
+            machine_sources::are_in(&config) && starts_at_once && client.has::<method::ObserveEvents>();
+        let observed: Vec<Type> = [
+            snapshots.is_some().then_some(Type::TYPE_CLONE_TRIGGER_HIT),
+            awaits_sources.then_some(Type::TYPE_ALL_DATA_SOURCES_STARTED),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !observed.is_empty() {
+            observe(&mut client, &observed).map_err(lost)?;
         }
         let max_file_bytes = config.max_file_size_bytes.unwrap_or(0);
         let mut content = Content::default();
@@ -209,6 +225,7 @@ impl RecordingSession {
             content,
             snapshots,
             waits_for_trigger,
+            awaits_sources,
             last_drain: now,
             last_stats: now,
             stats: Stats::default(),
@@ -262,6 +279,25 @@ impl RecordingSession {
             }
             None => Ok(()),
         }
+    }
+
+    /// Waits until all data sources of the machine record, or the user stops the recording. Returns
+    /// false if they do not in time.
+    pub(crate) fn await_sources(&mut self, stop: &mut StopSignal) -> Result<bool, Failure> {
+        let deadline = Instant::now() + SOURCES_TIMEOUT;
+        while self.awaits_sources && !self.has_ended() && !stop.received() {
+            let now = Instant::now();
+            if now >= deadline {
+                return Ok(false);
+            }
+            self.ask()?;
+            match next_reply(&mut self.client, deadline.min(now + TICK)) {
+                Ok(reply) => self.on_reply(&reply)?,
+                Err(IpcError::Timeout) => {}
+                Err(e) => return Err(self.lost(e)),
+            }
+        }
+        Ok(true)
     }
 
     /// Serves the session until `timeout`, or until one of `others` is readable.
@@ -461,6 +497,7 @@ impl RecordingSession {
             // The last events for an earlier question may still be on their way.
             let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
             let events = events.unwrap_or_default();
+            self.awaits_sources &= events.all_data_sources_started != Some(true);
             for change in &events.instance_state_changes {
                 self.awaited.on_change(change);
             }
