@@ -35,7 +35,7 @@ pub enum ErrorKind {
     State,
     /// A callback made a call that waits, on the thread that would have to do the work.
     WouldDeadlock,
-    /// A file could not be opened or written.
+    /// A file could not be opened or written, or was removed while it was written.
     File,
     /// An environment variable has a value that is not allowed.
     Variable,
@@ -142,6 +142,11 @@ impl Error {
         };
         let text = format!("cannot create {}: {error}{remedy}", path.display());
         Self::caused(ErrorKind::File, text, error)
+    }
+
+    #[cold]
+    pub(crate) fn lost_file(path: &Path, why: &str) -> Self {
+        Self::new(ErrorKind::File, format!("lost the trace file {}: {why}", path.display()))
     }
 
     /// Returns the sort of failure.

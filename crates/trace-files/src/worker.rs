@@ -8,6 +8,9 @@ use esatto_service::FileId;
 
 use crate::queue::{Receiver, Sender};
 
+/// Bytes at the begin of what a process writes, by which its host knows the file again. Clocks and
+/// a random id are among them.
+const BEGINNING_BYTES: usize = 256;
 /// Bytes that are copied at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
@@ -31,6 +34,16 @@ pub trait Host: Clone + Send + 'static {
     ///
     /// The system's error.
     fn create(&self, path: &Path) -> io::Result<File>;
+
+    /// Checks, before a further append, that no other program has changed the file. It should have
+    /// `beginning` at the offset `begin`, and end after `size_bytes` from there.
+    ///
+    /// # Errors
+    ///
+    /// Another program has changed it.
+    fn require_sole_writer(&self, _: &File, _begin: u64, _beginning: &[u8], _size_bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Appends packets, so that the file ends with a whole packet even after an error.
     ///
@@ -99,6 +112,8 @@ struct Written {
     /// Offset of the first byte; `None` before there is one, and for files without offsets.
     begin: Option<u64>,
     size_bytes: u64,
+    /// The first of the bytes.
+    beginning: Vec<u8>,
 }
 
 /// Way of a thread to report events.
@@ -120,7 +135,7 @@ impl<H: Host> Report<H> {
 /// Does the jobs of one file until it is closed.
 pub(crate) fn work<H: Host>(id: FileId, file: File, todo: &Receiver<Job>, report: &Report<H>) {
     let host = &report.host;
-    let mut written = Written { file, begin: None, size_bytes: 0 };
+    let mut written = Written { file, begin: None, size_bytes: 0, beginning: Vec::new() };
     let mut is_damaged = false;
     while let Some(job) = todo.recv() {
         match job {
@@ -156,8 +171,11 @@ pub(crate) fn work<H: Host>(id: FileId, file: File, todo: &Receiver<Job>, report
 
 impl Written {
     fn append(&mut self, packets: &[u8], host: &impl Host) -> io::Result<()> {
+        if let Some(begin) = self.begin {
+            host.require_sole_writer(&self.file, begin, &self.beginning, self.size_bytes)?;
+        }
         host.append(&mut self.file, packets)?;
-        self.grow(packets.len());
+        self.grow(packets);
         Ok(())
     }
 
@@ -172,7 +190,7 @@ impl Written {
                 Ok(len) => {
                     self.file.write_all(&piece[..len])?;
                     done += len as u64;
-                    self.grow(len);
+                    self.grow(&piece[..len]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -183,12 +201,14 @@ impl Written {
 
     /// Notes that bytes were appended. The position is now at their end, also in a file that is
     /// opened for appending only.
-    fn grow(&mut self, bytes: usize) {
-        let bytes = bytes as u64;
+    fn grow(&mut self, bytes: &[u8]) {
+        let size_bytes = bytes.len() as u64;
         if self.size_bytes == 0 {
-            self.begin = self.file.stream_position().ok().and_then(|end| end.checked_sub(bytes));
+            self.begin = self.file.stream_position().ok().and_then(|end| end.checked_sub(size_bytes));
         }
-        self.size_bytes += bytes;
+        self.size_bytes += size_bytes;
+        let room = BEGINNING_BYTES - self.beginning.len();
+        self.beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     /// Returns the content so far, to be read by another thread.

@@ -22,6 +22,7 @@ mod case_27_stats_and_state;
 mod case_28_clones;
 mod case_37_packets_can_be_intercepted;
 mod custom_data_sources_record_any_packet;
+mod lost_trace_files_are_told;
 mod names_may_hold_nul;
 mod producers_can_be_driven_by_the_program;
 mod producers_have_their_wishes;

@@ -16,13 +16,14 @@
 //! | `ClockId`, `read_clock`, `cpu_counter` | clocks of the system, in nanoseconds, and the processor's counter |
 //! | `random` | numbers that children of a fork do not repeat |
 //! | `tid`, `uid`, `process_info` | ids and names of the process, its threads and its user |
-//! | `to_path`, `read_at`, `reader`, `file_lock` | files |
+//! | `to_path`, `read_at`, `reader`, `file_id`, `file_lock` | files |
 //! | `fork`, `exit`, `signals`, `block_signals`, `spawn` | forks, the end of the process, signals, threads |
 
 #![allow(unsafe_code)]
 
 pub(crate) mod cpu_counter;
 pub(crate) mod exit;
+pub(crate) mod file_id;
 #[cfg(feature = "in-process")]
 pub(crate) mod file_lock;
 pub(crate) mod fork;

@@ -10,6 +10,7 @@ use crate::diagnostics;
 use crate::error::Error;
 use crate::os::file_lock;
 use crate::os::fork::OwnedByParent;
+use crate::session::named_file::NamedFile;
 use crate::track_uuid;
 
 /// A file that this process writes alone.
@@ -19,6 +20,8 @@ use crate::track_uuid;
 /// which forked children close: otherwise they would keep the lock.
 pub(super) struct OwnFile {
     pub(super) path: PathBuf,
+    /// `None` for a pipe and the like.
+    named: Option<Box<NamedFile>>,
     _of_this_process: OwnedByParent,
     _lock: File,
 }
@@ -85,8 +88,14 @@ impl OwnFile {
             lock.set_len(0).map_err(failed)?;
         }
         let file = if is_file { open()? } else { lock.try_clone().map_err(failed)? };
+        let named = NamedFile::of(&file, &path).map(Box::new);
         let _of_this_process = OwnedByParent::of(&lock);
-        Ok(Ok((Self { path, _of_this_process, _lock: lock }, file)))
+        Ok(Ok((Self { path, named, _of_this_process, _lock: lock }, file)))
+    }
+
+    /// Fails if another program has removed, replaced or emptied the file.
+    pub(super) fn require_trace(&self) -> Result<(), Error> {
+        self.named.as_ref().map_or(Ok(()), |named| named.require_trace())
     }
 }
 

@@ -122,7 +122,8 @@ impl FileTrace {
     ///
     /// # Errors
     ///
-    /// If the file could not be written, for instance because the disk is full.
+    /// If the file could not be written, for instance because the disk is full, or if another
+    /// program has removed, replaced or emptied it.
     pub fn finish(mut self) -> Result<(), Error> {
         self.end()
     }
@@ -257,7 +258,11 @@ fn notice_incomplete(path: &Path, error: &Error) {
     if error.kind() == ErrorKind::Disconnected {
         return;
     }
-    diagnostics::say_once(format!("{} is incomplete: {error}", path.display()));
+    diagnostics::say_once(match error.kind() {
+        // The text has the name.
+        ErrorKind::File => error.to_string(),
+        _ => format!("{} is incomplete: {error}", path.display()),
+    });
 }
 
 /// Reports the names and tags in the variable that no category has.
@@ -295,7 +300,7 @@ fn stop(running: Running) -> Result<(), Error> {
     record::flush_all();
     running.session.stop_explained().wait_timeout(PATIENCE)?;
     file_losses::explain(&running.file.path, &running.session);
-    Ok(())
+    running.file.require_trace()
 }
 
 #[cfg(test)]

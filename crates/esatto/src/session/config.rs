@@ -9,6 +9,7 @@ use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig, trigger_config};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
+use super::named_file::NamedFile;
 use super::trace_file::TraceFile;
 use crate::backend::Backend;
 use crate::error::Error;
@@ -175,7 +176,8 @@ impl SessionConfig {
     /// service inside this process collects and writes all events every 250 ms. Another one writes
     /// twice a second, and collects once a second. This process creates the file, which needs the
     /// permission to, and replaces a file that exists. This session then has nothing to
-    /// [read](crate::Session::read).
+    /// [read](crate::Session::read). If another program removes, replaces or empties the file
+    /// during the recording, the stop fails.
     ///
     /// Threads that trace faster than the service collects lose events, which a
     /// [notice](crate::Builder::notices) tells at the end. [`stall`](Self::stall) lets them wait
@@ -238,15 +240,16 @@ impl SessionConfig {
         Some(self.track_event_source()?.track_event_config.get_or_insert_default())
     }
 
-    /// Returns the message and the file, opened, for a session of this backend.
-    pub(crate) fn open(self, backend: &Backend) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
+    /// Returns the message and the file, opened, for a session of this backend. If this process has
+    /// created the file, also returns its name.
+    pub(crate) fn open(self, backend: &Backend) -> Result<(TraceConfig, Option<OwnedFd>, Option<NamedFile>), Error> {
         let Self { mut config, file, keeps_names } = self;
         if keeps_names && *backend != Backend::in_process() && config.incremental_state_config.is_none() {
             let clears = IncrementalStateConfig { clear_period_ms: Some(CLEAR_PERIOD_MS), ..Default::default() };
             config.incremental_state_config = Some(clears);
         }
-        let file = file.open(backend, &mut config)?;
-        Ok((config, file))
+        let (file, named) = file.open(backend, &mut config)?;
+        Ok((config, file, named))
     }
 }
 

@@ -3,6 +3,7 @@
 mod config;
 #[cfg(feature = "in-process")]
 pub(crate) mod losses;
+pub(crate) mod named_file;
 mod service_choice;
 mod startup_tracing;
 mod trace_file;
@@ -12,6 +13,7 @@ mod unmatched_patterns;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use esatto_protozero::{Owned, ProtoString};
@@ -27,6 +29,7 @@ use crate::error::Error;
 use crate::lifecycle;
 use crate::os::OwnedFd;
 pub use config::{SessionConfig, track_events};
+use named_file::NamedFile;
 #[cfg(feature = "in-process")]
 pub(crate) use service_choice::IN_PROCESS;
 pub(crate) use service_choice::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, is_connected, set_policy};
@@ -96,6 +99,8 @@ use crate::connection::pending_operation::{Completer, Listener};
 pub struct Session {
     id: SessionId,
     backend: Backend,
+    /// The file that this process has created for the session.
+    file: Mutex<Option<Arc<NamedFile>>>,
     #[cfg(feature = "in-process")]
     patterns: unmatched_patterns::Patterns,
 }
@@ -172,6 +177,7 @@ impl Session {
         Ok(Self {
             id,
             backend,
+            file: Mutex::default(),
             #[cfg(feature = "in-process")]
             patterns: unmatched_patterns::Patterns::default(),
         })
@@ -215,8 +221,23 @@ impl Session {
     /// failed.
     ///
     /// Hands over the earlier events of this thread. If events are missing in a session inside this
-    /// process, a [notice](crate::Builder::notices) says so: see [`SessionConfig::stall`].
+    /// process, a [notice](crate::Builder::notices) says so: see [`SessionConfig::stall`]. Fails
+    /// also if the session [writes into a file](SessionConfig::write_into), and another program has
+    /// removed, replaced or emptied it.
     pub fn stop_recording(&self) -> Pending<()> {
+        let stopped = self.stop_and_explain();
+        // A forked child may find it locked.
+        let file = self.file.try_lock().ok().and_then(|file| file.clone());
+        let Some(file) = file else { return stopped };
+        let (pending, done) = Pending::new(nothing);
+        stopped.then(move |stopped| {
+            done.complete(stopped.and_then(|()| file.require_trace()).map(|()| Vec::new()));
+        });
+        pending
+    }
+
+    /// Stops. If the session is inside this process, reports why events may be missing.
+    fn stop_and_explain(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
         {
             service_choice::notice_if_unconnected(&self.backend);
@@ -390,7 +411,10 @@ impl Session {
 
     /// Encodes on the caller's thread.
     fn to_set_up(&self, config: SessionConfig) -> Result<Box<SetUp>, Error> {
-        let (config, file) = config.open(&self.backend)?;
+        let (config, file, named) = config.open(&self.backend)?;
+        if let Ok(mut kept) = self.file.try_lock() {
+            *kept = named.map(Arc::new);
+        }
         #[cfg(feature = "in-process")]
         self.patterns.set(&config);
         let (flush_timeout, stop_timeout) = config::timeouts(&config);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 
+use super::named_file::NamedFile;
 use crate::backend::Backend;
 use crate::error::Error;
 use crate::os::OwnedFd;
@@ -33,13 +34,21 @@ pub(super) enum TraceFile {
 
 impl TraceFile {
     /// Opens the file. Completes the config of a session that has one.
-    pub(super) fn open(self, backend: &Backend, config: &mut TraceConfig) -> Result<Option<OwnedFd>, Error> {
-        let file: OwnedFd = match self {
-            Self::AsConfigured => return Ok(None),
-            Self::Descriptor(fd) => fd,
+    ///
+    /// Also returns the file with its name, if this process creates it.
+    pub(super) fn open(
+        self,
+        backend: &Backend,
+        config: &mut TraceConfig,
+    ) -> Result<(Option<OwnedFd>, Option<NamedFile>), Error> {
+        let (file, named): (OwnedFd, _) = match self {
+            Self::AsConfigured => return Ok((None, None)),
+            Self::Descriptor(fd) => (fd, None),
             Self::Path(path) => {
                 let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-                options.map_err(|error| Error::create_file(&path, error))?.into()
+                let file = options.map_err(|error| Error::create_file(&path, error))?;
+                let named = NamedFile::of(&file, &path);
+                (file.into(), named)
             }
         };
         config.write_into_file = Some(true);
@@ -50,7 +59,7 @@ impl TraceFile {
             config.file_write_period_ms.get_or_insert(LOCAL_PERIOD_MS);
             // The service flushes at the same times. The trace processor reports files without it.
             config.flush_period_ms = config.file_write_period_ms;
-            return Ok(Some(file));
+            return Ok((Some(file), named));
         }
         #[cfg(not(feature = "in-process"))]
         let _ = backend;
@@ -59,6 +68,6 @@ impl TraceFile {
         // (`docs/spec/service.md` §18).
         config.write_flush_mode.get_or_insert(WriteFlushMode::WRITE_FLUSH_DISABLED);
         config.file_write_period_ms.get_or_insert(FILE_WRITE_PERIOD_MS);
-        Ok(Some(file))
+        Ok((Some(file), named))
     }
 }

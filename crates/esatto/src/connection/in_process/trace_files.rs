@@ -1,6 +1,6 @@
 //! Trace files of the service in this process (`write_into_file`, `docs/spec/service.md` §18).
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,6 +44,18 @@ impl Host for Sdk {
 
     fn create(&self, path: &Path) -> io::Result<File> {
         File::options().read(true).write(true).create_new(true).open(path)
+    }
+
+    fn require_sole_writer(&self, file: &File, begin: u64, beginning: &[u8], size_bytes: u64) -> io::Result<()> {
+        let Some(meta) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
+        let mut bytes = vec![0; beginning.len()];
+        // If the file cannot be read, only its size tells.
+        let read = if os::READS_BESIDE_WRITES { os::read_at(file, &mut bytes, begin).ok() } else { None };
+        let begins = read.is_none_or(|read| bytes[..read] == *beginning);
+        if begins && meta.len() >= begin + size_bytes {
+            return Ok(());
+        }
+        Err(io::Error::other("another program has emptied it, or has written into it"))
     }
 
     fn append(&self, file: &mut File, packets: &[u8]) -> io::Result<()> {

@@ -7,6 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+/// [`read_at`] does not disturb a thread that writes the file.
+pub(crate) const READS_BESIDE_WRITES: bool = true;
+
 pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
     OsString::from_vec(bytes).into()
 }

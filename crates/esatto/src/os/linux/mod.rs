@@ -18,7 +18,7 @@ pub(crate) use directory_watch::DirectoryWatch;
 pub(crate) use esatto_ipc::address::{CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 pub(crate) use esatto_ipc::{Address, Error as TransportError, ForeignFd};
 #[cfg(feature = "in-process")]
-pub(crate) use files::{read_at, reader, to_path};
+pub(crate) use files::{READS_BESIDE_WRITES, read_at, reader, to_path};
 pub(crate) use std::os::fd::OwnedFd;
 pub(crate) use wait::{Interest, Waker, wait};
 

@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+/// [`read_at`] moves the position at which another thread writes.
+pub(crate) const READS_BESIDE_WRITES: bool = false;
+
 pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }

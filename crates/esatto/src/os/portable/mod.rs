@@ -18,7 +18,7 @@ use esatto_shm::{Memory, PrivateRegion};
 
 pub(crate) use address::{Address, AddressError, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME, TransportError};
 #[cfg(feature = "in-process")]
-pub(crate) use files::{read_at, reader, to_path};
+pub(crate) use files::{READS_BESIDE_WRITES, read_at, reader, to_path};
 pub(crate) use wait::{DirectoryWatch, Interest, Waker, wait};
 
 /// An open file.

@@ -1,0 +1,68 @@
+//! A trace file and its name. Another program may remove, replace or empty the file while it is
+//! written.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::os::file_id::{FileId, has_name, name_of};
+
+/// First byte of a trace: the tag of a packet.
+const PACKET_TAG: u8 = 0x0a;
+
+/// A regular file that a service writes, under a name that the user knows.
+#[derive(Debug)]
+pub(crate) struct NamedFile {
+    file: File,
+    /// As the user gave it.
+    name: PathBuf,
+    /// The same for a program that changes its current folder.
+    path: PathBuf,
+    folder: Option<FileId>,
+}
+
+impl NamedFile {
+    /// Returns `None` for pipes and the like.
+    pub(crate) fn of(file: &File, name: &Path) -> Option<Self> {
+        let (file, path) = (file.try_clone().ok()?, std::path::absolute(name).ok()?);
+        let is_file = file.metadata().ok()?.is_file();
+        let folder = folder_of(&path);
+        is_file.then(|| Self { file, name: name.to_owned(), path, folder })
+    }
+
+    /// Fails if the name does not lead to the trace any more.
+    pub(crate) fn require_trace(&self) -> Result<(), Error> {
+        let Ok(own) = self.file.metadata() else { return Ok(()) };
+        if has_name(&own) && self.folder != folder_of(&self.path) {
+            // The program has moved to another root folder, or the folder was renamed.
+            return Ok(());
+        }
+        let is_lost = match fs::metadata(&self.path) {
+            Ok(found) => FileId::of(&found) != FileId::of(&own),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        let why = if is_lost {
+            let place = name_of(&self.file).map(|name| format!("; the trace is in {}", name.display()));
+            format!("it was removed or replaced during the recording{}", place.unwrap_or_default())
+        } else if self.begins_as_trace() {
+            return Ok(());
+        } else {
+            "another program has emptied it, or has written into it, during the recording".to_owned()
+        };
+        Err(Error::lost_file(&self.name, &why))
+    }
+
+    /// Returns false if the file begins with something else than a packet.
+    fn begins_as_trace(&self) -> bool {
+        let mut first = [0];
+        // A new handle does not move the position at which the service writes.
+        let read = File::open(&self.path).and_then(|mut file| file.read(&mut first));
+        !matches!(read, Ok(1..)) || first == [PACKET_TAG]
+    }
+}
+
+/// Returns the number of the folder of a file.
+fn folder_of(path: &Path) -> Option<FileId> {
+    fs::metadata(path.parent()?).ok().and_then(|meta| FileId::of(&meta))
+}
