@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Info(Info),
     /// Write, check, explain and convert configs of recordings
     Config(Config),
+    /// Find out whether this machine is ready to record
+    Doctor(Doctor),
     /// Run one process of the demo
     #[command(hide = true)]
     DemoStage(DemoStage),
@@ -299,6 +301,19 @@ pub(crate) struct Top {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const DOCTOR_HELP: &str = "\
+Each line is a check. `ok` and `note` need no action. `missing` comes with the reason and a remedy.
+
+Exit status: 0 ready, 1 something is missing, 2 wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_HELP)]
+pub(crate) struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -25,6 +25,12 @@ impl Failure {
         Self { is_list: true, ..Self::new(what, why) }
     }
 
+    /// Returns what failed and why, and the advice.
+    pub(crate) fn into_parts(mut self) -> (String, Option<String>) {
+        let hint = self.hint.take();
+        (self.to_string(), hint)
+    }
+
     /// Adds advice for the user.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -10,6 +10,7 @@
 //! sessions, snapshot, top ─ sessions of a service
 //! info ──── esatto-trace
 //! config ── text format, JSON, rules for configs
+//! doctor ── sockets, rights and limits of this machine
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
 //! ```
 
@@ -21,6 +22,7 @@ mod awaited_programs;
 mod commands;
 mod config;
 mod console;
+mod doctor;
 mod empty_recording;
 mod failure;
 mod file_kind;
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
     };
     result.unwrap_or_else(|failure| {
         say!("esatto: {failure}");

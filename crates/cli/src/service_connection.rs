@@ -68,7 +68,7 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
 }
 
 /// Names the group whose members may use `path`, and the command that joins it.
-fn permission_advice(path: &Path) -> String {
+pub(crate) fn permission_advice(path: &Path) -> String {
     let Some((place, meta)) = obstacle(path) else { return "run the command as root".to_owned() };
     let is_socket = meta.file_type().is_socket();
     // To connect needs the right to write to a socket, and to enter a folder.
@@ -134,7 +134,7 @@ fn user() -> String {
 }
 
 /// Returns the name with this number in `/etc/passwd` or `/etc/group`.
-fn name_of(file: &str, id: u32) -> Option<String> {
+pub(crate) fn name_of(file: &str, id: u32) -> Option<String> {
     find_name(&std::fs::read_to_string(file).ok()?, id).map(str::to_owned)
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Programs {
     pub(crate) is_esattos: bool,
     /// The service also tells which programs have disconnected since the session began.
     pub(crate) tells_departed: bool,
+    /// Version of the service, as it tells it.
+    pub(crate) service_version: String,
     /// Lockdown mode of the service, at the last answer.
     pub(crate) lockdown: Option<Lockdown>,
     /// Index of each program by its number, its pid and its name.
@@ -154,6 +156,7 @@ impl Programs {
         let state = TracingServiceStateReader::new(encoded);
         (self.is_known, self.omitted) = (true, 0);
         self.is_esattos = state.tracing_service_version().is_some_and(|version| version.starts_with(b"Esatto"));
+        self.service_version = text(state.tracing_service_version());
         // A service may use the number of a producer again, so its entries follow it.
         let mut at = HashMap::new();
         for producer in state.producers() {

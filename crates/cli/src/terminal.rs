@@ -20,6 +20,8 @@ pub(crate) struct Terminal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Strong,
+    Faint,
+    Good,
     Warning,
     Bad,
 }
@@ -29,6 +31,8 @@ impl Style {
     fn code(self) -> &'static str {
         match self {
             Self::Strong => "1",
+            Self::Faint => "2",
+            Self::Good => "32",
             Self::Warning => "33",
             Self::Bad => "31",
         }
@@ -38,6 +42,10 @@ impl Style {
 impl Terminal {
     pub(crate) fn of_stdout() -> Self {
         Self::of(std::io::stdout(), std::io::stdout().is_terminal())
+    }
+
+    pub(crate) fn of_stderr() -> Self {
+        Self::of(std::io::stderr(), std::io::stderr().is_terminal())
     }
 
     fn of(stream: impl AsFd, is_terminal: bool) -> Self {
@@ -51,6 +59,11 @@ impl Terminal {
         Self { columns, has_colours: !is_dumb && !is_set("NO_COLOR") }
     }
 
+    /// Returns whether a line has no room for two columns.
+    pub(crate) fn is_narrow(self) -> bool {
+        self.columns < 2 * MIN_COLUMNS
+    }
+
     /// Paints a text.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.has_colours { format!("\u{1b}[{}m{text}\u{1b}[0m", style.code()) } else { text.to_owned() }
@@ -61,6 +74,11 @@ impl Terminal {
     pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
         let indent = if indent + MIN_COLUMNS > self.columns { 2 } else { indent };
         wrapped(text, self.columns, &" ".repeat(indent))
+    }
+
+    /// Breaks a text between words, and begins each line with `lead`.
+    pub(crate) fn wrap_with(self, lead: &str, text: &str) -> String {
+        wrapped(&format!("{lead}{text}"), self.columns, lead)
     }
 }
 
@@ -92,6 +110,7 @@ mod tests {
         let wide = Terminal { columns: 40, has_colours: false };
         let text = "io    Disks and file systems: waits and more of them";
         assert_eq!(wide.wrap(text, 6), "io    Disks and file systems: waits and\n      more of them");
+        assert_eq!(wide.wrap_with("  # ", &text[6..]), "  # Disks and file systems: waits and\n  # more of them");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Returns how many bytes this process and the other processes in its groups may have together;
 /// `None` without a limit.
-pub(crate) fn memory_limit() -> Option<u64> {
+#[must_use]
+pub fn memory_limit() -> Option<u64> {
     memory_limit_below(Path::new("/"))
 }
 

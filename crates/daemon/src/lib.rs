@@ -79,6 +79,7 @@ mod usage_watchdog;
 mod user_shares;
 mod wakeup;
 
+pub use cgroup::memory_limit;
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
 pub use esatto_daemon_program::stderr_log::init as log_to_stderr;

@@ -12,6 +12,7 @@ mod an_interrupted_recording_keeps_its_events;
 mod configs_are_checked;
 mod configs_are_converted;
 mod data_sources_of_commands_are_recorded_from_their_begin;
+mod doctor_finds_what_is_missing;
 mod empty_recordings_name_the_reason;
 mod events_without_room_are_told;
 mod examples_of_configs_name_categories;

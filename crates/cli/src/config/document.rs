@@ -60,6 +60,7 @@ impl Form {
 pub(crate) struct Document {
     /// Name of the file for messages.
     pub(crate) name: String,
+    pub(crate) form: Form,
     pub(crate) content: Vec<u8>,
     pub(crate) encoded: Vec<u8>,
     pub(crate) config: TraceConfig,
@@ -130,7 +131,7 @@ impl Document {
             _ => Err(vec![Finding::mistake("", "it is neither text, JSON nor an encoded TraceConfig")]),
         });
         Ok(match decoded {
-            Ok((encoded, places, config)) => Ok(Self { name, content, encoded, config, places }),
+            Ok((encoded, places, config)) => Ok(Self { name, form, content, encoded, config, places }),
             Err(list) => Err(Mistakes { name, list }),
         })
     }
@@ -155,6 +156,10 @@ impl Document {
         } else {
             place.name.start..place.value.end
         }
+    }
+
+    pub(crate) fn places(&self) -> Option<&Places> {
+        self.places.as_ref()
     }
 }
 

@@ -1,0 +1,86 @@
+//! Rights that data sources of the machine need.
+
+use std::fs;
+use std::path::Path;
+
+use esatto_probes::{Probes, privileges};
+use rustix::thread::CapabilitySet;
+
+use super::check::{Check, State};
+
+/// Capabilities that data sources use, by the names of `setcap`.
+const CAPABILITIES: [(&str, CapabilitySet); 4] = [
+    ("cap_sys_ptrace", CapabilitySet::SYS_PTRACE),
+    ("cap_dac_read_search", CapabilitySet::DAC_READ_SEARCH),
+    ("cap_syslog", CapabilitySet::SYSLOG),
+    ("cap_sys_nice", CapabilitySet::SYS_NICE),
+];
+
+/// Checks the rights of this user. `offered` are the names of the data sources that running
+/// programs offer: with those, a recording needs no rights of its own.
+pub(super) fn checks(offered: &[&str]) -> Vec<Check> {
+    let ours = Probes::data_sources();
+    let is_offered = |name: &str| offered.contains(&name);
+    let running = ours.iter().filter(|name| is_offered(name)).count();
+    let mut checks = Vec::new();
+    if running > 0 {
+        checks.push(Check::ready("offered", format!("a running program offers {running} data sources of the machine")));
+    }
+    let missing = privileges::missing();
+    checks.extend(missing.iter().map(|missing| {
+        let text = format!("{} cannot record {}: {}", missing.data_source, missing.what, missing.why);
+        let check = Check::missing("right", text, &missing.remedy);
+        // That program has the rights, or says in the trace that it has not.
+        if is_offered(missing.data_source) { Check { state: State::Note, ..check } } else { check }
+    }));
+    if !missing.iter().any(|missing| missing.is_everything && missing.data_source == "linux.ftrace") {
+        checks.push(Check::ready("tracefs", "tracefs is mounted, and can be read and written"));
+    }
+    if missing.is_empty() {
+        checks.push(Check::ready("rights", "you have all rights that data sources of the machine need"));
+    }
+    checks.extend(capabilities());
+    checks.extend(level("perf_event_paranoid", PERF_LEVELS));
+    checks.extend(level("kptr_restrict", POINTER_LEVELS));
+    checks.extend(privileges::hidden_by_container().into_iter().map(|hidden| match hidden.split_once("; ") {
+        Some((what, remedy)) => Check::note("container", format!("this container hides {what}")).remedy(remedy),
+        None => Check::note("container", format!("this container hides {hidden}")),
+    }));
+    checks
+}
+
+fn capabilities() -> Option<Check> {
+    let effective = rustix::thread::capabilities(None).ok()?.effective;
+    let (had, lacking): (Vec<_>, Vec<_>) = CAPABILITIES.iter().partition(|(_, set)| effective.contains(*set));
+    let names = |list: &[&(&str, CapabilitySet)]| list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    Some(match (&had[..], &lacking[..]) {
+        (had, []) => Check::ready("capabilities", format!("this command has {}", names(had))),
+        ([], lacking) => Check::note("capabilities", format!("this command has none of {}", names(lacking))),
+        (had, lacking) => {
+            Check::note("capabilities", format!("this command has {}, but not {}", names(had), names(lacking)))
+        }
+    })
+}
+
+/// Meanings of `kernel.perf_event_paranoid`, for values up to the given one.
+const PERF_LEVELS: &[(i32, &str)] = &[
+    (-1, "all users may sample all programs"),
+    (0, "all users may sample all programs, without raw tracepoints"),
+    (1, "users may sample their own programs, with the kernel's part"),
+    (2, "users may sample their own programs, without the kernel's part"),
+    (i32::MAX, "only root may sample programs"),
+];
+
+/// The same for `kernel.kptr_restrict`.
+const POINTER_LEVELS: &[(i32, &str)] = &[
+    (0, "addresses of the kernel are visible to users who may sample it"),
+    (1, "addresses of the kernel are visible with CAP_SYSLOG"),
+    (i32::MAX, "addresses of the kernel are visible to nobody, so its functions have no names"),
+];
+
+/// Describes a level of the kernel. If it takes something away, that is one of the missing rights.
+fn level(name: &'static str, meanings: &[(i32, &str)]) -> Option<Check> {
+    let value: i32 = fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok()?.trim().parse().ok()?;
+    let (_, meaning) = meanings.iter().find(|(upto, _)| value <= *upto)?;
+    Some(Check::ready(name, format!("kernel.{name} is {value}: {meaning}")))
+}
