@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::options::Config;
 use crate::presets;
+use crate::quantities::{parse_size_kb, parse_time};
 use crate::trace_config::is_config;
 
 /// Record, inspect and serve Perfetto traces
@@ -54,6 +55,10 @@ pub(crate) enum Command {
     Config(Config),
     /// Find out whether this machine is ready to record
     Doctor(Doctor),
+    /// Print the completions of a shell for this command
+    Completions(Completions),
+    /// Write the man pages of this command
+    Man(Man),
     /// Run one process of the demo
     #[command(hide = true)]
     DemoStage(DemoStage),
@@ -271,7 +276,7 @@ pub(crate) struct SnapshotStart {
     /// Name of the flight recorder
     pub(crate) name: String,
     /// Size of the ring: 512K, 64M, 2G [default: 64M; with CONFIG, that of its buffers]
-    #[arg(long = "ring", value_name = "SIZE", value_parser = parse_ring_kb)]
+    #[arg(long = "ring", value_name = "SIZE", value_parser = parse_size_kb)]
     pub(crate) ring_kb: Option<u32>,
     /// TraceConfig in protobuf's text format, or encoded [default: all track events]
     #[arg(short, long, value_name = "CONFIG")]
@@ -319,6 +324,34 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
+const COMPLETIONS_HELP: &str = "\
+To use them in this shell:
+  bash: source <(esatto completions bash)
+  zsh:  source <(esatto completions zsh)
+  fish: esatto completions fish | source";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_HELP)]
+pub(crate) struct Completions {
+    /// Shell that completes
+    pub(crate) shell: Shell,
+}
+
+/// A shell with completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Folder for the pages; it must exist
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Info {
     /// Trace file to read; - is standard input
@@ -331,43 +364,6 @@ pub(crate) struct Info {
 /// Last arguments of a command that may be options of `record`.
 const MISPLACED_ARGS: usize = 16;
 
-/// Longest time of a recording in milliseconds. Services refuse a longer one
-/// (`docs/spec/service.md` §5).
-const LONGEST_TIME_MS: u64 = 7 * 24 * 3600 * 1000;
-
-/// Parses `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
-/// Parses the size of a ring.
-fn parse_ring_kb(text: &str) -> Result<u32, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let factor_kb = match unit {
-        "K" | "k" | "kb" | "KB" => 1_u32,
-        "M" | "m" | "mb" | "MB" => 1 << 10,
-        "G" | "g" | "gb" | "GB" => 1 << 20,
-        _ => return Err("expected a whole number and a unit: 512K, 64M or 2G".to_owned()),
-    };
-    let kb = number.parse().ok().and_then(|number: u32| number.checked_mul(factor_kb));
-    kb.filter(|kb| *kb > 0).ok_or_else(|| "the size must be more than 0 and less than 4096G".to_owned())
-}
-
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let factor_ms = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err("expected a whole number and a unit: 500ms, 10s, 1m or 2h".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "expected a whole number before the unit, as in 10s".to_owned())?;
-    match number.checked_mul(factor_ms) {
-        Some(0) => Err("the time must be more than 0, as in 500ms, 10s or 1m".to_owned()),
-        Some(ms) if ms <= LONGEST_TIME_MS => Ok(Duration::from_millis(ms)),
-        _ => Err("the time is more than 7 days, the longest recording".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,18 +372,6 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn times_have_a_number_and_a_unit() {
-        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_time("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
-        assert_eq!(parse_time("168h"), Ok(Duration::from_secs(7 * 24 * 3600)));
-        assert_eq!(parse_time("169h"), Err("the time is more than 7 days, the longest recording".to_owned()));
-        for bad in ["", "10", "s", "-1s", "1 s", "1d", "0s", "99999999999s", "18446744073709551615h"] {
-            assert!(parse_time(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

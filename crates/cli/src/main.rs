@@ -35,6 +35,7 @@ mod private_service;
 mod producer_filter;
 mod program_names;
 mod progress;
+mod quantities;
 mod recording_session;
 mod service_connection;
 mod service_state;
@@ -52,7 +53,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
-use crate::commands::{demo, info, list, record, sessions, snapshot, top};
+use crate::commands::{completions, demo, info, list, man, record, sessions, snapshot, top};
 use crate::console::say;
 
 fn main() -> ExitCode {
@@ -76,6 +77,8 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Completions(args) => completions::run(args.shell),
+        Command::Man(args) => man::run(&args),
     };
     result.unwrap_or_else(|failure| {
         say!("esatto: {failure}");

@@ -59,6 +59,12 @@ impl Terminal {
         Self { columns, has_colours: !is_dumb && !is_set("NO_COLOR") }
     }
 
+    /// Makes one without colours for tests.
+    #[cfg(test)]
+    pub(crate) fn plain(columns: usize) -> Self {
+        Self { columns, has_colours: false }
+    }
+
     /// Returns whether a line has no room for two columns.
     pub(crate) fn is_narrow(self) -> bool {
         self.columns < 2 * MIN_COLUMNS
@@ -104,10 +110,10 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        let narrow = Terminal { columns: 20, has_colours: false };
+        let narrow = Terminal::plain(20);
         assert_eq!(narrow.wrap("io    Disks and file systems, waits", 6), "io    Disks and file\n  systems, waits");
         assert_eq!(narrow.wrap("a-word-that-is-longer-than-the-line b", 4), "a-word-that-is-longer-than-the-line\n  b");
-        let wide = Terminal { columns: 40, has_colours: false };
+        let wide = Terminal::plain(40);
         let text = "io    Disks and file systems: waits and more of them";
         assert_eq!(wide.wrap(text, 6), "io    Disks and file systems: waits and\n      more of them");
         assert_eq!(wide.wrap_with("  # ", &text[6..]), "  # Disks and file systems: waits and\n  # more of them");
@@ -115,7 +121,7 @@ mod tests {
 
     #[test]
     fn colours_are_only_for_terminals() {
-        let plain = Terminal { columns: 80, has_colours: false };
+        let plain = Terminal::plain(80);
         assert_eq!(plain.paint(Style::Bad, "x"), "x");
         assert_eq!(Terminal { has_colours: true, ..plain }.paint(Style::Bad, "x"), "\u{1b}[31mx\u{1b}[0m");
     }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use esatto_protozero::Owned as _;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
@@ -150,10 +151,16 @@ fn from_encoding(name: &str, bytes: &[u8]) -> Result<TraceConfig, Failure> {
 
 /// The descriptor of `TraceConfig`.
 pub(crate) fn message() -> Result<MessageDescriptor, Failure> {
+    // To decode the schema takes a tenth of a second.
+    static MESSAGE: OnceLock<MessageDescriptor> = OnceLock::new();
+    if let Some(message) = MESSAGE.get() {
+        return Ok(message.clone());
+    }
     let what = "cannot load the built-in schema";
     let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).attempt(|| what.to_owned())?;
     let message = pool.get_message_by_name("perfetto.protos.TraceConfig");
-    message.ok_or_else(|| Failure::new(what, "it has no TraceConfig"))
+    let message = message.ok_or_else(|| Failure::new(what, "it has no TraceConfig"))?;
+    Ok(MESSAGE.get_or_init(|| message).clone())
 }
 
 fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {

@@ -1,4 +1,4 @@
-//! `esatto doctor`: sockets, daemons, rights and limits, each with a remedy if something is missing.
+//! `esatto doctor`: sockets, daemons, rights and limits, with a remedy if something is missing.
 
 use esatto_tests::tiny_disk::TinyDisk;
 use esatto_tests::{Harness, Implementation, Peer, Signal, Terminal, esatto_bin, skip};

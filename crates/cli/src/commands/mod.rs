@@ -1,8 +1,10 @@
 //! Commands of `esatto`, one module per command.
 
+pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod record;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;

@@ -1,10 +1,12 @@
 //! Command line of `esatto config`.
 
+use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::document::Form;
+use crate::quantities::{parse_size_kb, parse_time};
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
@@ -14,14 +16,67 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
+    /// Write a config, from a preset and a few questions
+    New(New),
     /// Report the mistakes of configs, and what would record nothing or lose data
     Check(Check),
+    /// Print a config with a comment before each line
+    Explain(Explain),
     /// Convert a config between text, binary and JSON
     Convert(Convert),
     /// List the presets
     Presets(Presets),
     /// Print a preset
     Show(Show),
+}
+
+const NEW_HELP: &str = "\
+On a terminal, and without options but -o and --force, the command asks. Otherwise the options are the answers.
+
+The config keeps the comments of the preset. `esatto record -c FILE` records with it.";
+
+#[derive(Debug, Args)]
+#[command(after_help = NEW_HELP)]
+pub(crate) struct New {
+    /// Config file to write; - for standard output [default: standard output, or a question]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite FILE
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Base of the config: a preset, or "events", the events of programs only [default: default]
+    #[arg(short, long, value_name = "NAME", value_parser = crate::presets::names_with_events())]
+    pub(crate) preset: Option<String>,
+    /// Record only these categories of events: names, or patterns such as "db.*"
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub(crate) category: Vec<String>,
+    /// End after this time: 500ms, 10s, 1m, 2h; with --trigger, the longest wait for it
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) time: Option<Duration>,
+    /// Keep the newest data in buffers that have this size together: 512K, 64M, 1G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_kb)]
+    pub(crate) ring: Option<u32>,
+    /// Write into the file while recording, for recordings that are larger than the memory
+    #[arg(long, conflicts_with_all = ["ring", "trigger"])]
+    pub(crate) long: bool,
+    /// With --long: end before the file is larger than this
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_kb, requires = "long")]
+    pub(crate) max_size: Option<u32>,
+    /// End at this trigger
+    #[arg(long, value_name = "NAME")]
+    pub(crate) trigger: Option<String>,
+}
+
+impl New {
+    /// Returns whether options say what to record.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.preset.is_some()
+            || !self.category.is_empty()
+            || self.time.is_some()
+            || self.ring.is_some()
+            || self.long
+            || self.trigger.is_some()
+    }
 }
 
 const CHECK_HELP: &str = "\
@@ -42,6 +97,18 @@ pub(crate) struct Check {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const EXPLAIN_HELP: &str = "\
+The output is a config in text format: the lines of FILE, with comments that tell what each one does, and what holds for
+fields that are not set.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_HELP)]
+pub(crate) struct Explain {
+    /// Config in text format, binary or JSON; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 const CONVERT_HELP: &str = "\
