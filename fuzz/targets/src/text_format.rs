@@ -13,6 +13,13 @@ pub fn text_format(bytes: &[u8]) {
             let printed = to_text(message, &encoded);
             let again = parse(message, &printed).unwrap_or_else(|errors| panic!("{errors}\nof\n{printed}"));
             assert_eq!(to_text(message, &again), printed);
+            let placed = Parser::new(message.clone()).parse_with_places(bytes);
+            let (same, places) = placed.unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(same, encoded);
+            for (index, place) in places.iter().enumerate() {
+                assert!(place.name.end <= place.value.start && place.value.end <= bytes.len(), "{place:?}");
+                assert!(place.parent.is_none_or(|parent| parent < index), "{place:?}");
+            }
         }
         Err(errors) => {
             assert!(!errors.is_empty());

@@ -19,11 +19,10 @@ use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &args::Doctor) -> Result<ExitCode, Failure> {
     let (service, programs) = service::checks();
-    let offered = programs.as_ref().map(|programs| programs.source_names()).unwrap_or_default();
     let report = Report {
         sections: vec![
             ("Tracing service", [service, daemons::checks()].concat()),
-            ("Data sources of the machine", rights::checks(&offered)),
+            ("Data sources of the machine", rights::checks(programs.as_ref())),
             ("Limits", limits::checks()),
         ],
     };

@@ -7,6 +7,7 @@ use esatto_probes::{Probes, privileges};
 use rustix::thread::CapabilitySet;
 
 use super::check::{Check, State};
+use crate::service_state::{Program, Programs};
 
 /// Capabilities that data sources use, by the names of `setcap`.
 const CAPABILITIES: [(&str, CapabilitySet); 4] = [
@@ -16,15 +17,22 @@ const CAPABILITIES: [(&str, CapabilitySet); 4] = [
     ("cap_sys_nice", CapabilitySet::SYS_NICE),
 ];
 
-/// Checks the rights of this user. `offered` are the names of the data sources that running
-/// programs offer: with those, a recording needs no rights of its own.
-pub(super) fn checks(offered: &[&str]) -> Vec<Check> {
+/// Checks the rights of this user. With data sources that a running program offers, a recording
+/// needs no rights of its own.
+pub(super) fn checks(programs: Option<&Programs>) -> Vec<Check> {
     let ours = Probes::data_sources();
-    let is_offered = |name: &str| offered.contains(&name);
-    let running = ours.iter().filter(|name| is_offered(name)).count();
+    let connected: Vec<&Program> = programs.map(|programs| programs.connected().collect()).unwrap_or_default();
+    let is_offered =
+        |name: &str| connected.iter().any(|program| program.sources.iter().any(|source| source.name == name));
     let mut checks = Vec::new();
-    if running > 0 {
-        checks.push(Check::ready("offered", format!("a running program offers {running} data sources of the machine")));
+    for program in &connected {
+        let count = program.sources.iter().filter(|source| ours.contains(&source.name)).count();
+        if count > 0 {
+            let Program { name, pid, sdk, .. } = program;
+            let sdk = if sdk.is_empty() { String::new() } else { format!(", {sdk}") };
+            let text = format!("{name} (pid {pid}{sdk}) offers {count} data sources of the machine");
+            checks.push(Check::ready("offered", text));
+        }
     }
     let missing = privileges::missing();
     checks.extend(missing.iter().map(|missing| {

@@ -11,8 +11,16 @@ use esatto_schema::TraceConfig;
 
 use super::finding::Finding;
 
+/// Parts of the largest config that a service takes.
+const BUFFERS: usize = 128;
+const DATA_SOURCES: usize = 1024;
+
 /// Returns all findings about a config.
 pub(crate) fn findings(config: &TraceConfig, encoded: &[u8]) -> Vec<Finding> {
+    // The rules compare parts with each other. Services take no config with more parts.
+    if config.buffers.len() > BUFFERS || config.data_sources.len() > DATA_SOURCES {
+        return refusals::of_service(encoded).into_iter().collect();
+    }
     let mut findings = refusals::findings(config, encoded);
     findings.extend(files::findings(config));
     findings.extend(rings::findings(config));
@@ -39,6 +47,16 @@ mod tests {
                 format!("{mark}{}: {}", finding.field, finding.message)
             })
             .collect()
+    }
+
+    #[test]
+    fn a_config_with_too_many_parts_is_refused_at_once() {
+        for (text, noun) in
+            [("buffers { size_kb: 64 }", "buffers"), ("data_sources { config { name: 'x' } }", "sources")]
+        {
+            let found = told(&text.repeat(100_000));
+            assert!(found.len() == 1 && found[0].contains("100000") && found[0].contains(noun), "{found:#?}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) fn findings(config: &TraceConfig, encoded: &[u8]) -> Vec<Finding> {
     findings.extend(triggers(config));
     // The service has the last word. It tells only its first reason.
     if findings.is_empty() {
-        findings.extend(esatto_service::check_config(encoded).err().map(of_service));
+        findings.extend(of_service(encoded));
     }
     findings
 }
@@ -26,13 +26,14 @@ fn of_record(refusal: Refusal) -> Finding {
     Finding::mistake(refusal.field, format!("cannot record: {}", refusal.why)).remedy(refusal.remedy)
 }
 
-/// Makes a finding of the words of the service, which often begin with the field.
-fn of_service(why: String) -> Finding {
+/// Asks the service, whose words often begin with the field.
+pub(super) fn of_service(encoded: &[u8]) -> Option<Finding> {
+    let why = esatto_service::check_config(encoded).err()?;
     let first = why.split([' ', ':']).next().unwrap_or_default();
     let is_path =
         first.contains('_') && first.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.[]".contains(&byte));
     let field = if is_path { first.to_owned() } else { String::new() };
-    Finding::mistake(field, format!("the service refuses the config: {why}"))
+    Some(Finding::mistake(field, format!("the service refuses the config: {why}")))
 }
 
 fn buffers(config: &TraceConfig) -> Vec<Finding> {

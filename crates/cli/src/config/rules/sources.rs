@@ -10,6 +10,9 @@ use crate::config::known_sources::{self, CONFIGS};
 use crate::empty_recording::wants_kernel_events;
 use esatto_daemon_program::closest;
 
+/// Unknown events of a data source that are told.
+const LISTED_EVENTS: usize = 100;
+
 pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
     let known = known_sources::names();
     let has_ftrace = config
@@ -101,6 +104,9 @@ fn unknown_events(config: &FtraceConfig, path: &str) -> Vec<Finding> {
     let Some(known) = known_events() else { return Vec::new() };
     let mut findings = Vec::new();
     for (i, event) in config.ftrace_events.iter().enumerate() {
+        if findings.len() == LISTED_EVENTS {
+            break;
+        }
         let event = String::from_utf8_lossy(event.as_bytes());
         let (group, name) = event.rsplit_once('/').map_or((None, &event[..]), |(group, name)| (Some(group), name));
         if name == "*" || known.iter().any(|known| known == name) {
