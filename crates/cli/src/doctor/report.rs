@@ -4,8 +4,8 @@ use esatto_trace::escape::Line;
 use serde_json::json;
 
 use super::check::{Check, State};
-use crate::safe_json;
 use crate::terminal::{Style, Terminal};
+use esatto_trace::escape;
 
 /// Columns of the states, with the space around them.
 const STATE_COLUMNS: usize = 10;
@@ -52,7 +52,7 @@ impl Report {
             .collect();
         let ready = !self.has(State::Missing);
         let report = json!({ "ready": ready, "system": system(), "checks": checks });
-        safe_json::escaped(&format!("{report:#}\n"))
+        escape::json(&format!("{report:#}\n"))
     }
 }
 
