@@ -123,8 +123,8 @@ pub(crate) struct Record {
     /// command's name or "trace"]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// End after this time: 500ms, 10s, 1m, 2h [default: until the command ends or Ctrl-C is
-    /// pressed]
+    /// End after this time: 500ms, 10s, 1m, 2h; not with a config that has triggers [default: until
+    /// the command ends or Ctrl-C is pressed]
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
     /// TraceConfig in protobuf's text format, or encoded; - for stdin [default: all track events,

@@ -77,11 +77,12 @@ impl EmptyRecording<'_> {
                         true => "",
                         false => "; this service does not tell of programs that end soon after they connect",
                     };
-                    format!(
+                    let told: Vec<String> = self.missing_sources().into_iter().map(or_well_known).collect();
+                    return format!(
                         "no program is connected to the service, so none offers {}{unseen}; `esatto list` shows the \
                          programs, and `esatto record -- COMMAND` starts one with a service of its own",
-                        Names(self.missing_sources().iter().map(String::as_str).collect())
-                    )
+                        Names(told.iter().map(String::as_str).collect())
+                    );
                 }
             } + &self.mistyped().map(|told| format!("; {told}")).unwrap_or_default();
         }
@@ -411,6 +412,14 @@ fn closest_program<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
         let close = closest(typed, known.iter().copied().map(file_name))?;
         known.iter().copied().find(|name| file_name(name) == close)
     })
+}
+
+/// Returns the name of a data source, with the well-known one that was probably meant.
+fn or_well_known(name: String) -> String {
+    match closest(&name, WELL_KNOWN).filter(|close| *close != name) {
+        Some(close) => format!("{name} (did you mean {close}?)"),
+        None => name,
+    }
 }
 
 /// Returns a mistyped name, with the known one that was probably meant.

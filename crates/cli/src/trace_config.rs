@@ -180,6 +180,13 @@ fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
 /// line has one.
 pub(crate) fn complete(config: &mut TraceConfig, time: Option<Duration>) -> Result<(), Failure> {
     if let Some(time) = time {
+        if MissingTrigger::mode(config).is_some() {
+            let timeout = config.trigger_config.as_ref().and_then(|triggers| triggers.trigger_timeout_ms);
+            let timeout = timeout.map_or_else(String::new, |ms| format!(", here {ms} ms"));
+            return Err(Failure::new("-t is not possible", "the config has triggers, which end the recording").hint(
+                format!("trigger_timeout_ms in its trigger_config is the longest time for which it waits{timeout}"),
+            ));
+        }
         // `-t` accepts no more than 32 bits of milliseconds.
         config.duration_ms = Some(u32::try_from(time.as_millis()).unwrap_or(u32::MAX));
     }

@@ -90,6 +90,10 @@ pub const WRITERS_LEFT_OUT_FIELD: u32 = 4004;
 /// As [`INSTANCES_REFUSED_FIELD`]: packet sequences that the session forgot, because their
 /// producers had more than their share. The next packet of such a sequence has a new id.
 pub const SEQUENCES_RENAMED_FIELD: u32 = 4005;
+/// As [`INSTANCES_REFUSED_FIELD`]: triggers that did not act because of `max_per_24_h`.
+pub const TRIGGERS_LIMITED_FIELD: u32 = 4006;
+/// As [`INSTANCES_REFUSED_FIELD`]: triggers for clones whose delay is not over.
+pub const TRIGGERS_DELAYED_FIELD: u32 = 4007;
 
 /// A field of `TraceStats.BufferStats` that Perfetto does not have, a varint, left out while it is
 /// 0: gaps between two packets of a writer that found the shared memory full.

@@ -7,8 +7,9 @@ use esatto_protozero::Fields;
 use esatto_schema::{
     DATA_SOURCE_PROBLEM_FIELD, ENDED_DATA_SOURCES_FIELD, GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD,
     PATCHES_OF_OVERWRITTEN_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
-    SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, data_source_problem, system_info,
-    trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, TRIGGERS_DELAYED_FIELD, TRIGGERS_LIMITED_FIELD,
+    data_source_problem, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
+    tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -58,6 +59,10 @@ pub struct TraceStats {
     pub flushes_succeeded: u64,
     /// Flushes that some data source did not answer.
     pub flushes_failed: u64,
+    /// Triggers that did not act because of `max_per_24_h`; only Esatto's service counts them.
+    pub triggers_limited: u64,
+    /// Triggers for clones whose delay is not over; only Esatto's service counts them.
+    pub triggers_delayed: u64,
     /// Result of the last flush; `None` if there was none.
     pub final_flush_succeeded: Option<bool>,
 }
@@ -79,6 +84,8 @@ impl TraceStats {
                 field::FLUSHES_REQUESTED => stats.flushes_requested = f.as_u64(),
                 field::FLUSHES_SUCCEEDED => stats.flushes_succeeded = f.as_u64(),
                 field::FLUSHES_FAILED => stats.flushes_failed = f.as_u64(),
+                TRIGGERS_LIMITED_FIELD => stats.triggers_limited = f.as_u64(),
+                TRIGGERS_DELAYED_FIELD => stats.triggers_delayed = f.as_u64(),
                 field::FINAL_FLUSH_OUTCOME => {
                     stats.final_flush_succeeded = match f.as_i32() {
                         1 => Some(true),

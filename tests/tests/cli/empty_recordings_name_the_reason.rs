@@ -63,6 +63,20 @@ fn no_program_is_connected_to_the_running_service() {
 }
 
 #[test]
+fn a_mistyped_data_source_without_any_program() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let config = config("linux.ftrac", "") + " duration_ms: 100";
+    let mut recording = harness.record(Implementation::Ours, "trace", &config);
+    assert_eq!(recording.program.wait().code(), Some(EMPTY));
+    let log = recording.program.log();
+    assert_says(&log, &["so none offers linux.ftrac (did you mean linux.ftrace?); "]);
+    let line = log.lines().find(|line| line.contains("No event was recorded")).expect("a line");
+    assert_eq!(line.matches("linux.ftrace").count(), 1, "{line}");
+    assert!(line.ends_with("with a service of its own."), "{line}");
+}
+
+#[test]
 fn a_data_source_that_no_program_offers() {
     let (_, log) = record_application(&config("track_evnt", ""));
     assert_says(&log, &["\"track_evnt\"; did you mean \"track_event\"?", "Known are: track_event"]);

@@ -113,7 +113,7 @@ fn a_recording_that_ends_during_the_delay_of_a_trigger_writes_the_snapshot() {
 #[test]
 fn nothing_at_the_end_if_no_trigger_with_a_delay_comes() {
     let harness = Harness::new();
-    let _service = harness.service(Implementation::Ours);
+    let service = harness.service(Implementation::Ours);
     let mut recording = harness.record(Implementation::Ours, "trace", &delayed(60_000, ""));
     harness.wait_for_sessions(1);
     recording.program.signal(Signal::INT);
@@ -122,6 +122,51 @@ fn nothing_at_the_end_if_no_trigger_with_a_delay_comes() {
     assert_eq!(status.code(), Some(NO_TRIGGER), "{log}");
     assert!(log.contains("the trigger \"slow_frame\" did not come"), "{log}");
     assert!(!harness.path("trace.0").exists());
+    assert!(!service.log().contains(" is a clone of "), "{}", service.log());
+}
+
+#[test]
+fn triggers_beyond_the_limit_are_counted() {
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    let config = |mode| config(mode, 60_000).replace("\"slow_frame\"", "\"slow_frame\" max_per_24_h: 1");
+    let trigger = || {
+        let mut producer = RawProducer::connect(&harness, "trigger");
+        assert!(producer.call("ActivateTriggers", &Proto::new().bytes(1, "slow_frame")).success);
+    };
+    let mut recording = harness.record(Implementation::Ours, "first", &config("CLONE_SNAPSHOT"));
+    harness.wait_for_sessions(1);
+    trigger();
+    recording.program.wait_for_log("first.0");
+    trigger();
+    trigger();
+    recording.program.signal(Signal::INT);
+    let _ = recording.program.wait();
+    let log = recording.program.log();
+    assert!(log.contains("2 triggers came in vain because of max_per_24_h"), "{log}");
+    service.wait_for_log("session 1: the trigger \"slow_frame\" is ignored from now on: ");
+    assert!(service.log().contains("accepted it 1 times in the last 24 hours, and max_per_24_h is 1"));
+    assert_eq!(service.log().matches(" is ignored from now on").count(), 1, "{}", service.log());
+    // The limit is that of the name, over all sessions.
+    let mut recording = harness.record(Implementation::Ours, "second", &config("STOP_TRACING"));
+    harness.wait_for_sessions(1);
+    trigger();
+    recording.program.signal(Signal::INT);
+    assert_eq!(recording.program.wait().code(), Some(NO_TRIGGER));
+    let log = recording.program.log();
+    assert!(log.contains("Nothing was written: 1 trigger came in vain because of max_per_24_h"), "{log}");
+}
+
+#[test]
+fn a_time_on_the_command_line_is_refused_with_its_name() {
+    let harness = Harness::new();
+    harness.write("ring.cfg", config("STOP_TRACING", 60_000));
+    let args = ["record", "-t", "2s", "-c", "ring.cfg", "-o", "trace"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    assert_eq!(record.wait().code(), Some(1));
+    let log = record.log();
+    assert!(log.contains("-t is not possible") && log.contains("trigger_timeout_ms"), "{log}");
+    assert!(!log.contains("duration_ms is"), "{log}");
 }
 
 #[test]

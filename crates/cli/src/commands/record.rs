@@ -141,6 +141,8 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
             // The file of this name is not of this session.
         } else if recorded.lacks_trigger && saved.number == 0 && saved.failed {
             say!("No complete snapshot could be saved.");
+        } else if recorded.lacks_trigger && saved.number == 0 && recorded.limited_triggers > 0 {
+            say!("Nothing was written: {}", limited(recorded.limited_triggers));
         } else if recorded.lacks_trigger && saved.number == 0 {
             say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
         } else {
@@ -218,7 +220,8 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
             true => "the file reached max_file_size_bytes before the first event; a larger one leaves room".to_owned(),
             false => empty.reason(),
         };
-        say!("No event was recorded: {}.", Line(reason.trim_end_matches('.')));
+        let end = if reason.ends_with(['.', '?']) { "" } else { "." };
+        say!("No event was recorded: {}{end}", Line(reason));
         if let Some(options) = args.misplaced_options().filter(|_| has_failed(status.as_ref())) {
             say!("The command got {} as its own. Options of record come before the command.", Line(options));
         }
@@ -324,6 +327,15 @@ fn await_reader(pipe: &mut Output, stop: &mut StopSignal, time: Option<Duration>
         pipe.find_reader()?;
     }
     Ok(())
+}
+
+/// Says that triggers came more often than the config allows.
+fn limited(triggers: u64) -> String {
+    let s = if triggers == 1 { "" } else { "s" };
+    format!(
+        "{triggers} trigger{s} came in vain because of max_per_24_h, which counts the triggers of a name in the last 24 \
+         hours, over all sessions of the service."
+    )
 }
 
 fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
@@ -432,6 +444,9 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if recorded.losses > 0 {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
+    }
+    if recorded.limited_triggers > 0 {
+        say!("{}", limited(recorded.limited_triggers));
     }
     if recorded.missed_snapshots > 0 {
         say!(

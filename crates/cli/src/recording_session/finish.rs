@@ -47,6 +47,8 @@ pub(crate) struct Recorded {
     pub(crate) has_track_events: bool,
     /// True if the service keeps the trace back because no trigger has come.
     pub(crate) lacks_trigger: bool,
+    /// Triggers that did not act because of `max_per_24_h`.
+    pub(crate) limited_triggers: u64,
     /// Triggers that got no snapshot, because too many came.
     pub(crate) missed_snapshots: u64,
     /// Programs that were connected at any time.
@@ -148,6 +150,7 @@ impl RecordingSession {
             has_track_events: self.content.has_track_events
                 || (self.content.has_events && !self.content.wants_track_events),
             lacks_trigger,
+            limited_triggers: self.stats.limited_triggers,
             missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
             programs: self.programs,
             is_compressed: self.content.is_compressed,
@@ -199,10 +202,15 @@ impl RecordingSession {
         let flushed = self.has_ended() || self.flush(progress)?;
         self.content.wants_silent |= !flushed;
         self.await_programs()?;
+        if self.snapshots.is_some() {
+            self.final_stats()?;
+        }
+        // Only Esatto's service counts them. For others, a clone tells.
+        let may_have_delayed = !self.programs.is_esattos || self.stats.delayed_triggers > 0;
         if let Some(snapshots) = &mut self.snapshots {
             // A clone needs the session, which is gone if it failed.
             let has_failed = matches!(self.ended, Some(Some(_)));
-            save(snapshots.finish(!has_failed));
+            save(snapshots.finish(!has_failed && may_have_delayed));
         }
         self.disable(progress)?;
         if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {

@@ -13,6 +13,10 @@ pub(super) struct Stats {
     pub(super) gaps: u64,
     /// Chunks of ring buffers that newer ones replaced, as intended.
     pub(super) overwritten: u64,
+    /// Triggers that did not act because of `max_per_24_h`.
+    pub(super) limited_triggers: u64,
+    /// Triggers whose delay is not over.
+    pub(super) delayed_triggers: u64,
 }
 
 impl Stats {
@@ -30,6 +34,8 @@ impl Stats {
             losses: number(&|loss| !loss.expected && !loss.is_of_shared_memory()),
             gaps: number(&Loss::is_of_shared_memory),
             overwritten: number(&|loss| loss.expected),
+            limited_triggers: stats.triggers_limited,
+            delayed_triggers: stats.triggers_delayed,
         }
     }
 }

@@ -158,16 +158,21 @@ impl fmt::Display for TracefsError {
         }
         write!(f, ": {}", self.why)?;
         match self.why.kind() {
-            io::ErrorKind::PermissionDenied => f.write_str(
-                "; run as root, or own the tracefs: `chown -R USER /sys/kernel/tracing` (the kernel's lockdown mode \
-                 forbids it to everybody)",
-            ),
+            io::ErrorKind::PermissionDenied => f.write_str(remedy_for(rustix::process::geteuid().is_root())),
             io::ErrorKind::NotFound => f.write_str("; this kernel does not have it"),
             io::ErrorKind::ReadOnlyFilesystem => f.write_str("; mount the tracefs writable (containers often do not)"),
             io::ErrorKind::ResourceBusy => f.write_str("; end the other program that uses it"),
             io::ErrorKind::OutOfMemory => f.write_str("; use a smaller buffer_size_kb"),
             _ => Ok(()),
         }
+    }
+}
+
+/// Returns the remedy if the kernel denies a file.
+fn remedy_for(is_root: bool) -> &'static str {
+    match is_root {
+        true => "; this is root, so a container, missing capabilities or the kernel's lockdown mode forbid it",
+        false => "; run as root, or own the tracefs: `chown -R USER /sys/kernel/tracing`",
     }
 }
 
@@ -208,7 +213,8 @@ mod tests {
         };
         let text = error(rustix::io::Errno::ACCESS).to_string();
         assert!(text.starts_with("cannot write `boot\\n\\u{1b}` to /t/trace_clock: Permission denied"), "{text}");
-        assert!(text.contains("; run as root"), "{text}");
+        assert!(text.ends_with(remedy_for(rustix::process::geteuid().is_root())), "{text}");
+        assert!(remedy_for(true).contains("lockdown") && !remedy_for(false).contains("lockdown"));
         let text = error(rustix::io::Errno::NOENT).to_string();
         assert!(text.ends_with("; this kernel does not have it"), "{text}");
     }

@@ -5,7 +5,7 @@
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 
 use crate::api::TimerClock;
-use crate::client_text::{MAX_NAME_BYTES, Name};
+use crate::client_text::{MAX_NAME_BYTES, Name, quoted};
 use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
 use crate::service::Service;
@@ -110,7 +110,7 @@ impl Service {
         before: usize,
         cx: &mut Context<'_>,
     ) -> Option<u32> {
-        let session = self.sessions.get(id).filter(|session| session.state() != State::Cloned)?;
+        let session = self.sessions.get_mut(id).filter(|session| session.state() != State::Cloned)?;
         let trigger = session.config.trigger_config.as_ref()?.triggers.get(index)?;
         let pattern = session.triggers.patterns.get(index)?;
         if pattern.as_ref().is_some_and(|pattern| !pattern.matches(id, producer_name, cx)) {
@@ -121,7 +121,20 @@ impl Service {
             return None;
         }
         let max = trigger.max_per_24_h.unwrap_or(0);
-        (max == 0 || before < max as usize).then(|| trigger.stop_delay_ms.unwrap_or(0))
+        if max == 0 || before < max as usize {
+            return Some(trigger.stop_delay_ms.unwrap_or(0));
+        }
+        let is_told = session.triggers.told_limited.contains(&index);
+        let name = if is_told { String::new() } else { quoted(trigger.name.as_deref().unwrap_or_default()) };
+        session.triggers.limited += 1;
+        if session.triggers.told_limited.insert(index) {
+            cx.info(format!(
+                "{}: the trigger {name} is ignored from now on: sessions have accepted it {before} times in the last 24 \
+                 hours, and max_per_24_h is {max}",
+                session.label()
+            ));
+        }
+        None
     }
 
     /// Lets an accepted trigger act on a session. Returns false if it is ignored, because too many

@@ -4,7 +4,8 @@ use esatto_protozero::Owned;
 use esatto_schema::trace_stats::{BufferStats, FilterStats, WriterStats};
 use esatto_schema::{
     GAPS_BETWEEN_PACKETS_FIELD, INSTANCES_REFUSED_FIELD, PACKETS_AFTER_LOSS_FIELD, PATCHES_OF_OVERWRITTEN_FIELD,
-    SEQUENCES_RENAMED_FIELD, SESSION_EVENTS_LOST_FIELD, TRIGGERS_LOST_FIELD, TraceStats, WRITERS_LEFT_OUT_FIELD,
+    SEQUENCES_RENAMED_FIELD, SESSION_EVENTS_LOST_FIELD, TRIGGERS_DELAYED_FIELD, TRIGGERS_LIMITED_FIELD,
+    TRIGGERS_LOST_FIELD, TraceStats, WRITERS_LEFT_OUT_FIELD,
 };
 
 use super::Session;
@@ -71,6 +72,8 @@ impl Session {
             (TRIGGERS_LOST_FIELD, session.unread.lost.triggers),
             (SESSION_EVENTS_LOST_FIELD, session.unread.lost.session_events),
             (SEQUENCES_RENAMED_FIELD, session.reading.sequence_ids.forgotten()),
+            (TRIGGERS_LIMITED_FIELD, session.triggers.limited),
+            (TRIGGERS_DELAYED_FIELD, session.triggers.delayed.len() as u64),
         ] {
             if lost > 0 {
                 put(&mut stats.unknown_fields, field, lost);

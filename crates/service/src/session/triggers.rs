@@ -1,6 +1,6 @@
 //! Triggers of a config, and the sessions that wait for them (`docs/spec/service.md §11`).
 
-use esatto_map::{LargeMap, LargeSet};
+use esatto_map::{LargeMap, LargeSet, Set};
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 
@@ -92,6 +92,10 @@ pub(crate) struct Triggers {
     /// Accepted clone triggers whose delay is not over, by the number of their timer.
     pub(crate) delayed: LargeMap<u64, Received>,
     pub(crate) last_delayed: u64,
+    /// Triggers that did not act because of `max_per_24_h`.
+    pub(crate) limited: u64,
+    /// Indexes of those that the log has named.
+    pub(crate) told_limited: Set<usize>,
 }
 
 impl Triggers {
