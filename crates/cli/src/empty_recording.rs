@@ -87,48 +87,46 @@ impl EmptyRecording<'_> {
             } + &self.mistyped().map(|told| format!("; {told}")).unwrap_or_default();
         }
         if self.programs.source_names().is_empty() {
-            let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
+            let names = names_of(programs);
             let told = self.mistyped().map(|told| format!("{told}; ")).unwrap_or_default();
             return format!("{told}{names} connected, but offered no data source; {WAIT_ADVICE}");
         }
         let reasons = self.unmatched_sources();
-        if reasons.is_empty() {
-            let names = Names(sorted(self.wanted().map(|program| program.name.as_str())));
-            if self.config.trace_filter.is_some() && self.buffer_bytes > 0 {
-                return format!("the trace_filter of the config left no event of the connected programs: {names}");
-            }
-            if let Some(mode) = self.programs.lockdown.filter(|_| self.wanted().next().is_none()) {
-                let left_out = Names(sorted(programs.iter().map(|program| program.name.as_str())));
-                return format!(
-                    "lockdown mode leaves out the programs that the config wants; uid {} has none. Left out are: \
-                     {left_out}",
-                    mode.uid
-                );
-            }
-            if self.wanted().all(|program| program.has_ended) {
-                return format!(
-                    "the programs have ended, and the recording reached them too late or they had no event: {names}; \
-                     {WAIT_ADVICE}"
-                );
-            }
+        if !reasons.is_empty() {
+            return reasons.join("; ");
+        }
+        let wanted = wanted_programs(self.config, self.programs);
+        if self.config.trace_filter.is_some() && self.buffer_bytes > 0 {
+            let names = names_of(wanted.iter().map(|(program, _)| *program));
+            return format!("the trace_filter of the config left no event of the connected programs: {names}");
+        }
+        if let Some(mode) = self.programs.lockdown.filter(|_| wanted.is_empty()) {
+            return format!(
+                "lockdown mode leaves out the programs that the config wants; uid {} has none. Left out are: {}",
+                mode.uid,
+                names_of(programs)
+            );
+        }
+        let (ended, connected): (Vec<&Program>, Vec<&Program>) = wanted
+            .into_iter()
+            .filter_map(|(program, is_enabled)| is_enabled.then_some(program))
+            .partition(|program| program.has_ended);
+        if ended.is_empty() {
             if let Some(told) = self.missing_events {
                 return told.to_owned();
             }
+            let names = names_of(connected);
             return format!("the config fits, but the connected programs had no event to record: {names}");
         }
-        reasons.join("; ")
-    }
-
-    /// Returns the programs that the service records with this config.
-    fn wanted(&self) -> impl Iterator<Item = &Program> {
-        let filters = self.config.data_sources.iter().map(|source| ProducerFilter::of(source, self.config));
-        let filters: Vec<ProducerFilter> = filters.collect();
-        let user = self.programs.lockdown.map(|mode| mode.uid);
-        self.programs.programs.iter().filter(move |program| {
-            let offers = |filter: &&ProducerFilter| program.source(&filter.source).is_some();
-            user.is_none_or(|uid| uid == program.uid)
-                && filters.iter().filter(offers).any(|filter| filter.accepts(program))
-        })
+        let others = match connected.is_empty() {
+            true => String::new(),
+            false => format!("; those that are connected had no event: {}", names_of(connected)),
+        };
+        format!(
+            "the programs have ended, and the recording reached them too late or they had no event: \
+             {}{others}; {WAIT_ADVICE}",
+            names_of(ended)
+        )
     }
 
     /// Returns a line about programs of other machines that the default config leaves out.
@@ -335,11 +333,7 @@ impl EmptyRecording<'_> {
         if unknown.is_some() {
             return unknown;
         }
-        let is_enabled = |category: &&&Category| {
-            let tags: Vec<&str> = category.tags.iter().map(String::as_str).collect();
-            esatto::raw::enables(config, &category.name, &tags)
-        };
-        if known.is_empty() || known.iter().any(|category| is_enabled(&category)) {
+        if known.is_empty() || known.iter().any(|category| enables(config, category)) {
             let is_bare = config.enabled_categories.is_empty() && config.enabled_tags.is_empty();
             return is_bare.then(|| {
                 "the config enables no category by name, and then programs on Perfetto's C library record nothing; \
@@ -370,6 +364,40 @@ fn categories<'a>(programs: impl Iterator<Item = &'a Program>) -> impl Iterator<
 fn event_config(source: &DataSource) -> TrackEventConfig {
     let config = source.config.as_ref().and_then(|config| config.track_event_config.as_deref());
     config.cloned().unwrap_or_default()
+}
+
+/// Returns whether a config of track events enables a category.
+fn enables(config: &TrackEventConfig, category: &Category) -> bool {
+    let tags: Vec<&str> = category.tags.iter().map(String::as_str).collect();
+    esatto::raw::enables(config, &category.name, &tags)
+}
+
+/// Returns the programs that the service records with a config. For each tells whether the config
+/// enables something in it, as far as the program has announced.
+pub(crate) fn wanted_programs<'a>(config: &TraceConfig, programs: &'a Programs) -> Vec<(&'a Program, bool)> {
+    let entry = |source| (ProducerFilter::of(source, config), source);
+    let entries: Vec<(ProducerFilter, &DataSource)> = config.data_sources.iter().map(entry).collect();
+    let user = programs.lockdown.map(|mode| mode.uid);
+    let programs = programs.programs.iter().filter(|program| user.is_none_or(|uid| uid == program.uid));
+    let wanted = programs.filter_map(|program| {
+        let is_wanted =
+            |(filter, _): &&(ProducerFilter, _)| program.source(&filter.source).is_some() && filter.accepts(program);
+        let mut sources = entries.iter().filter(is_wanted).map(|(_, source)| *source).peekable();
+        sources.peek()?;
+        Some((program, sources.any(|source| enables_some(source, program))))
+    });
+    wanted.collect()
+}
+
+/// Returns whether an entry of a config enables something that the program offers.
+fn enables_some(source: &DataSource, program: &Program) -> bool {
+    let name = name_of(source);
+    let categories = program.source(&name).map_or(&[][..], |offered| &offered.categories);
+    // Programs also have categories that they make while they run, and do not announce.
+    name != TRACK_EVENT || categories.is_empty() || {
+        let config = event_config(source);
+        categories.iter().any(|category| enables(&config, category))
+    }
 }
 
 /// Returns whether a config of the data source `linux.ftrace` asks for any event.
@@ -433,6 +461,10 @@ fn or_close(typed: &str, known: &[&str]) -> String {
 /// Returns whether a pattern of categories matches a name.
 fn matches(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
+}
+
+fn names_of<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Names<'a> {
+    Names(sorted(programs.into_iter().map(|program| program.name.as_str())))
 }
 
 /// Some names in quotes.
@@ -532,6 +564,30 @@ mod tests {
         let programs = Programs::of(vec![Program::named("app", Vec::new())]);
         let said = reason(&track_events(false), true, &programs);
         assert!(said.contains("app connected, but offered no data source"), "{said}");
+    }
+
+    #[test]
+    fn programs_that_the_config_leaves_out_are_no_reason() {
+        let mut config = track_events(false);
+        let events = config.data_sources[0].config.as_mut().unwrap().track_event_config.as_mut().unwrap();
+        (events.enabled_categories, events.disabled_categories) = (vec!["work".into()], vec!["*".into()]);
+        let all = |of: &[(&str, &str, bool)]| {
+            let program = |(name, category, has_ended): &(&str, &str, bool)| {
+                let category = Category { name: (*category).to_owned(), ..Category::default() };
+                let mut program = Program::named(name, vec![Source::named(TRACK_EVENT, vec![category])]);
+                program.has_ended = *has_ended;
+                program
+            };
+            Programs::of(of.iter().map(program).collect())
+        };
+        let said = reason(&config, false, &all(&[("idle", "app", false), ("crunch", "work", true)]));
+        let ended = "the programs have ended, and the recording reached them too late or they had no event: crunch; ";
+        assert!(said.starts_with(ended) && said.ends_with(WAIT_ADVICE), "{said}");
+        let several = [("idle", "work", false), ("crunch", "work", true), ("other", "app", true)];
+        let said = reason(&config, false, &all(&several));
+        assert!(said.contains("event: crunch; those that are connected had no event: idle; a program"), "{said}");
+        let said = reason(&config, false, &all(&[("idle", "work", false), ("other", "app", true)]));
+        assert_eq!(said, "the config fits, but the connected programs had no event to record: idle");
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod file_kind;
 mod machine_losses;
 mod machine_service;
 mod machine_sources;
+mod missed_programs;
 mod perfetto;
 mod presets;
 mod private_service;

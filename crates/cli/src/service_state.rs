@@ -13,7 +13,7 @@ use esatto_protozero::Fields;
 use esatto_schema::tracing_service_state::{DataSourceReader, ProducerReader};
 use esatto_schema::{
     DEPARTED_FIELD, LOCKDOWN_FIELD, QueryServiceStateRequest, QueryServiceStateResponseReader,
-    TracingServiceStateReader, departed, lockdown,
+    TracingServiceStateReader, UNREACHED, WITHOUT_DATA, departed, lockdown,
 };
 
 use crate::failure::Failure;
@@ -70,10 +70,21 @@ pub(crate) struct Program {
     pub(crate) machine: String,
     /// It was not connected at the last answer.
     pub(crate) has_ended: bool,
+    /// It has ended, and the session has nothing of it.
+    pub(crate) missed: Option<Missed>,
     pub(crate) sources: Vec<Source>,
     /// Index of each data source by its name.
     indexes: HashMap<String, usize>,
     kept_bytes: usize,
+}
+
+/// Reason why a session has nothing of a program that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// It had not yet started for the session.
+    Unreached,
+    /// It had started, but gave no data.
+    WithoutData,
 }
 
 /// A data source.
@@ -193,6 +204,15 @@ impl Programs {
                         let source = DataSourceReader::new(field.as_bytes());
                         if let Some(program) = current.and_then(|index| self.programs.get_mut(index)) {
                             self.omitted += program.offer(&source, &mut self.kept_bytes);
+                        }
+                    }
+                    departed::MISSED => {
+                        if let Some(program) = current.and_then(|index| self.programs.get_mut(index)) {
+                            program.missed = match field.as_u64() {
+                                UNREACHED => Some(Missed::Unreached),
+                                WITHOUT_DATA => Some(Missed::WithoutData),
+                                _ => None,
+                            };
                         }
                     }
                     departed::FORGOTTEN => {

@@ -79,8 +79,8 @@ pub(crate) struct Content {
 pub(crate) struct Starts {
     /// BOOTTIME of the session's start.
     session_ns: Option<u64>,
-    /// Nanoseconds that are missing, by the names of the programs.
-    missing_ns: BTreeMap<String, u64>,
+    /// Nanoseconds that are missing, by the names and process ids of the programs.
+    missing_ns: BTreeMap<(String, i32), u64>,
     /// Packets that are looked at for this only.
     left_packets: u32,
 }
@@ -116,14 +116,15 @@ impl Starts {
         if is_new && missing > 0 && self.missing_ns.len() < MAX_STARTS {
             let process = TrackDescriptorReader::new(descriptor).process();
             let name = process.and_then(|process| process.process_name()).unwrap_or_default();
-            let longest = self.missing_ns.entry(String::from_utf8_lossy(name).into_owned()).or_default();
+            let pid = process.and_then(|process| process.pid()).unwrap_or(0);
+            let longest = self.missing_ns.entry((String::from_utf8_lossy(name).into_owned(), pid)).or_default();
             *longest = missing.max(*longest);
         }
     }
 
     /// Returns a line about the programs with missing starts, if there are any.
     pub(crate) fn in_words(&self) -> Option<String> {
-        let (name, &longest_ns) = self.missing_ns.iter().max_by_key(|(_, ns)| **ns)?;
+        let ((name, _), &longest_ns) = self.missing_ns.iter().max_by_key(|(_, ns)| **ns)?;
         let others = match self.missing_ns.len() - 1 {
             0 => String::new(),
             1 => ", and less of 1 other program".to_owned(),

@@ -120,6 +120,10 @@ pub const SHARED_MACHINE_NAMES_FIELD: u32 = 4005;
 /// A field of `TracingServiceEvent` that Perfetto does not have, a varint: the id of a machine
 /// whose relay disconnected while the session recorded programs of it.
 pub const RELAY_DISCONNECTED_FIELD: u32 = 4004;
+/// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
+/// data sources whose producers disconnected before they had started them for the session, and
+/// without data for it. A producer that had not yet offered any has no data source name.
+pub const UNREACHED_DATA_SOURCES_FIELD: u32 = 4007;
 
 /// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: data sources of a
 /// machine whose producer disconnected while they recorded for the session. Their later data is
@@ -196,7 +200,17 @@ pub mod departed {
     pub const DATA_SOURCE: u32 = 2;
     /// A varint: producers that disconnected and that the service has forgotten.
     pub const FORGOTTEN: u32 = 3;
+    /// A varint about the last producer, left out if the session has data of it, or did not want
+    /// any: [`UNREACHED`](super::UNREACHED) or [`WITHOUT_DATA`](super::WITHOUT_DATA).
+    pub const MISSED: u32 = 4;
 }
+
+/// Value of [`departed::MISSED`]: the producer disconnected before it had started its data sources
+/// for the session.
+pub const UNREACHED: u64 = 1;
+/// Value of [`departed::MISSED`]: the producer connected during the session and had started its
+/// data sources, but gave no data.
+pub const WITHOUT_DATA: u64 = 2;
 
 /// A field of `TracePacket` that Perfetto does not have, a message with the fields of
 /// [`data_source_problem`]: a data source of the machine did not record, or not everything. The

@@ -8,8 +8,8 @@ use esatto_schema::{
     DATA_SOURCE_PROBLEM_FIELD, ENDED_DATA_SOURCES_FIELD, GAPS_BETWEEN_PACKETS_FIELD, PACKETS_AFTER_LOSS_FIELD,
     PATCHES_OF_OVERWRITTEN_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
     SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, TRIGGERS_DELAYED_FIELD, TRIGGERS_LIMITED_FIELD,
-    data_source_problem, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
-    tracing_service_event, trigger, utsname,
+    UNREACHED_DATA_SOURCES_FIELD, data_source_problem, system_info, trace_packet::field as packet_field, trace_stats,
+    trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -31,6 +31,8 @@ pub(crate) const SLOW_STOPPING: &str = "slow_stopping_data_sources";
 pub(crate) const ENDED_DATA_SOURCES: &str = "ended_data_sources";
 /// The event that names a machine whose relay disconnected.
 pub(crate) const RELAY_DISCONNECTED: &str = "relay_disconnected";
+/// Name of the event that names programs which ended before the recording reached them.
+pub(crate) const UNREACHED: &str = "unreached_data_sources";
 /// The event that names a machine id that two relays have.
 pub(crate) const SHARED_MACHINE_ID: &str = "shared_machine_id";
 
@@ -315,6 +317,7 @@ fn event_name(id: u32) -> String {
         RELAY_DISCONNECTED_FIELD => RELAY_DISCONNECTED.to_owned(),
         SHARED_MACHINE_ID_FIELD => SHARED_MACHINE_ID.to_owned(),
         SLOW_STOPPING_DATA_SOURCES_FIELD => SLOW_STOPPING.to_owned(),
+        UNREACHED_DATA_SOURCES_FIELD => UNREACHED.to_owned(),
         id => field_names::name(field_names::service_event(), id),
     }
 }

@@ -1,7 +1,10 @@
 //! Programs that live for some milliseconds come and go between two questions of `esatto record`.
 //! It knows them nevertheless, and takes "not seen" for "not there" in no line.
 
+use esatto_protozero::Owned as _;
+use esatto_schema::{DataSourceDescriptor, TrackEventCategory, TrackEventDescriptor};
 use esatto_tests::raw::RawProducer;
+use esatto_tests::wire::Proto;
 use esatto_tests::workload::CONFIG_WITHOUT_DEBUG;
 use esatto_tests::{Harness, Implementation, Program, Skip, esatto_bin};
 
@@ -48,6 +51,37 @@ fn one_that_ended_before_it_was_recorded_is_named_with_advice() {
 }
 
 #[test]
+fn beside_one_that_the_config_leaves_out() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let offer = |name: &str, category: &str| {
+        let category = TrackEventCategory { name: Some(category.into()), ..TrackEventCategory::default() };
+        let events = TrackEventDescriptor { available_categories: vec![category], ..TrackEventDescriptor::default() };
+        let descriptor = DataSourceDescriptor {
+            name: Some("track_event".into()),
+            no_flush: Some(true),
+            track_event_descriptor: Some(events),
+            ..DataSourceDescriptor::default()
+        };
+        let mut program = RawProducer::connect(&harness, name);
+        let offered = Proto::new().bytes(1, descriptor.encode());
+        assert!(program.call("RegisterDataSource", &offered).success);
+        program
+    };
+    let idle = offer("idle", "app");
+    let events = "track_event_config { disabled_categories: \"*\" enabled_categories: \"work\" }";
+    let config = format!("data_sources {{ config {{ name: \"track_event\" {events} }} }}");
+    harness.write("my.cfg", format!("buffers {{ size_kb: 64 }} {config}"));
+    let mut record = record(&harness, &["-c", "my.cfg"]);
+    drop(offer("crunch", "work"));
+    assert_eq!(record.wait().code(), Some(EMPTY));
+    drop(idle);
+    let log = record.log();
+    let want = "the programs have ended, and the recording reached them too late or they had no event: crunch;";
+    assert!(log.contains(want) && log.contains("ESATTO_WAIT_MS=5000"), "{log}");
+}
+
+#[test]
 fn a_mistyped_data_source_is_named_even_if_nothing_is_offered() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
@@ -67,6 +101,41 @@ fn a_mistyped_data_source_is_named_even_if_nothing_is_offered() {
 }
 
 #[test]
+fn those_that_were_missed_are_named_beside_a_recorded_one() {
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    let mut record = record(&harness, &[]);
+    let mut command = harness.command(esatto_tests::beside_this_test("esatto-producer"));
+    harness.start("producer", command.args(["1", "10", "100"]).env("ESATTO_WAIT_MS", "60000")).wait_ok();
+    // It says that it will tell its start, and does not live that long.
+    let descriptor = Proto::new().bytes(1, "track_event").int(3, 1);
+    RawProducer::connect(&harness, "unreached").register(&descriptor);
+    drop(RawProducer::connect(&harness, "early"));
+    RawProducer::connect(&harness, "silent").offer("track_event");
+    record.wait_ok();
+    let (log, pid) = (record.log(), std::process::id());
+    for line in [
+        format!(
+            "2 programs ended before the recording reached them: early (pid {pid}), unreached (pid {pid}). To record"
+        ),
+        format!(
+            "1 program ended without an event in the recording: it reached it too late, or it had none: silent (pid \
+             {pid}).\n"
+        ),
+    ] {
+        assert!(log.contains(&line), "'{line}' is not in\n{log}");
+    }
+    let info = harness.command(esatto_bin()).args(["info", "trace"]).output().expect("it runs");
+    let info = String::from_utf8_lossy(&info.stdout);
+    for program in ["program early", "program unreached"] {
+        let row = info.lines().find(|line| line.trim_start().starts_with(program));
+        let row = row.unwrap_or_else(|| panic!("no '{program}' in {info}"));
+        assert!(row.ends_with("it ended before the recording reached it"), "{row}");
+    }
+    service.wait_for_log("the service lost nothing; 2 producers ended before the session reached them");
+}
+
+#[test]
 fn a_missing_start_is_told_in_one_line() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
@@ -74,9 +143,12 @@ fn a_missing_start_is_told_in_one_line() {
     let mut record = record(&harness, &["-c", "my.cfg"]);
     let mut command = harness.command(esatto_tests::beside_this_test("esatto-producer"));
     // Rounds of 5 ms; it does not wait for a recording.
-    harness.start("producer", command.args(["1", "100", "5000", "60", "0"])).wait_ok();
+    command.args(["1", "100", "5000", "60", "0"]);
+    let mut programs = [(); 2].map(|()| harness.start("producer", &mut command));
+    programs.iter_mut().for_each(Program::wait_ok);
     record.wait_ok();
     let line = record.log().lines().find(|line| line.contains("ms of ")).map(str::to_owned);
     let line = line.unwrap_or_else(|| panic!("no such line in {}", record.log()));
-    assert!(line.starts_with("The first ") && line.contains("ESATTO_WAIT_MS=5000"), "{line}");
+    let others = ", and less of 1 other program: ";
+    assert!(line.starts_with("The first ") && line.contains(others) && line.contains("ESATTO_WAIT_MS=5000"), "{line}");
 }

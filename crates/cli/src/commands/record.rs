@@ -22,6 +22,7 @@ use crate::args;
 use crate::console::say;
 use crate::empty_recording::{EmptyRecording, MissingTrigger};
 use crate::failure::{Attempt as _, Failure};
+use crate::missed_programs::missed_programs;
 use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
 use crate::recording_session::{Recorded, RecordingSession, Transfer};
@@ -421,6 +422,11 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if let Some(line) = recorded.starts.in_words() {
         say!("{}", Line(line));
+    }
+    if recorded.has_events {
+        for line in missed_programs(config, &recorded.programs) {
+            say!("{}", Line(line));
+        }
     }
     let compressed = config.compression.is_some() && config.compression_type.is_none();
     if compressed && recorded.has_events && recorded.file.is_some() && !recorded.is_compressed {

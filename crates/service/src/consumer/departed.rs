@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use esatto_protozero::Owned as _;
-use esatto_schema::{DEPARTED_FIELD, departed};
+use esatto_schema::{DEPARTED_FIELD, UNREACHED, WITHOUT_DATA, departed};
 
 use super::producer_entries::{field, told_data_source, told_producer};
 use crate::context::Context;
 use crate::encode::put;
 use crate::frame_limits::FULL_BODY_BYTES;
-use crate::ids::ProducerId;
+use crate::ids::{ProducerId, SessionId};
 use crate::producer::Producers;
 
 /// Part of all bytes that one producer may take. A larger one counts as forgotten.
@@ -30,11 +30,32 @@ pub(crate) struct DepartedProducers {
 
 /// A producer that has disconnected.
 #[derive(Debug)]
-struct Departed {
+pub(super) struct Departed {
     /// Encoded fields of `TracingServiceState`: the producer, then its data sources. None if they
     /// were too large.
     fields: Vec<Vec<u8>>,
+    /// Sessions that have no data of it, although they want some.
+    missed: Vec<(SessionId, Missed)>,
     bytes: usize,
+}
+
+/// Reason why a session has no data of a producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// The producer had not started its data sources for the session.
+    Unreached,
+    /// It had started them, but gave no data.
+    WithoutData,
+}
+
+impl Missed {
+    /// Returns the number by which a consumer learns it.
+    fn number(self) -> u64 {
+        match self {
+            Self::Unreached => UNREACHED,
+            Self::WithoutData => WITHOUT_DATA,
+        }
+    }
 }
 
 impl DepartedProducers {
@@ -43,11 +64,17 @@ impl DepartedProducers {
         (self.max_bytes > 0).then_some(self.first + self.entries.len() as u64)
     }
 
-    /// Notes a producer that disconnects, with its data sources.
-    pub(crate) fn note(&mut self, id: ProducerId, producers: &Producers, cx: &mut Context<'_>) {
+    /// Notes a producer that disconnects, with its data sources and the sessions that miss it.
+    pub(crate) fn note(
+        &mut self,
+        id: ProducerId,
+        missed: Vec<(SessionId, Missed)>,
+        producers: &Producers,
+        cx: &mut Context<'_>,
+    ) {
         let Some(producer) = producers.get(id).filter(|_| self.max_bytes > 0) else { return };
         let mut fields = vec![told(departed::PRODUCER, &told_producer(producer).encode())];
-        let mut bytes = fields[0].len() + 2 * ENTRY_BYTES;
+        let mut bytes = fields[0].len() + 2 * ENTRY_BYTES + size_of_val(&missed[..]);
         let mut fits = true;
         for registration in producers.data_sources.of_producer(id) {
             let field = told(departed::DATA_SOURCE, &told_data_source(registration));
@@ -65,7 +92,7 @@ impl DepartedProducers {
             (fields, bytes) = (Vec::new(), ENTRY_BYTES);
         }
         self.bytes += bytes;
-        self.entries.push_back(Departed { fields, bytes });
+        self.entries.push_back(Departed { fields, missed, bytes });
         while self.bytes > self.max_bytes {
             cx.charge(1);
             self.forget_first();
@@ -86,20 +113,33 @@ impl DepartedProducers {
         }
     }
 
-    /// Iterates over the fields of the producers from this number on.
-    pub(crate) fn iter_from(&self, number: u64) -> impl Iterator<Item = (u64, &[Vec<u8>])> {
+    /// Iterates over the producers from this number on.
+    pub(super) fn iter_from(&self, number: u64) -> impl Iterator<Item = (u64, &Departed)> {
         let skipped = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let entries = self.entries.range(skipped.min(self.entries.len())..);
-        (number.max(self.first)..).zip(entries.map(|entry| &entry.fields[..]))
+        (number.max(self.first)..).zip(entries)
     }
 
     /// Encodes how many producers since this number are forgotten.
     pub(crate) fn told_forgotten(&self, since: u64, cx: &mut Context<'_>) -> Vec<u8> {
         cx.charge(self.entries.len());
-        let too_large = self.iter_from(since).filter(|(_, fields)| fields.is_empty()).count();
+        let too_large = self.iter_from(since).filter(|(_, entry)| entry.fields.is_empty()).count();
         let mut message = Vec::new();
         put(&mut message, departed::FORGOTTEN, self.first.saturating_sub(since) + too_large as u64);
         field(DEPARTED_FIELD.into(), &message)
+    }
+}
+
+impl Departed {
+    /// Returns the fields for a consumer with this session.
+    pub(super) fn fields_for(&self, session: SessionId) -> impl Iterator<Item = Vec<u8>> {
+        let missed = self.missed.iter().find(|(id, _)| *id == session).filter(|_| !self.fields.is_empty());
+        let missed = missed.map(|(_, missed)| {
+            let mut message = Vec::new();
+            put(&mut message, departed::MISSED, missed.number());
+            field(DEPARTED_FIELD.into(), &message)
+        });
+        self.fields.iter().cloned().chain(missed)
     }
 }
 

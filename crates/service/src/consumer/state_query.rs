@@ -138,16 +138,20 @@ impl Query {
             parts.add(&state.departed.told_forgotten(since, cx), cx);
             query.at = At::Departed(since);
         }
-        let At::Departed(from) = query.at else { return true };
-        for (number, fields) in state.departed.iter_from(from) {
+        let (At::Departed(from), Some(session)) = (query.at, session) else {
+            // The session was freed meanwhile.
+            cx.reply(query.call, parts.body());
+            return true;
+        };
+        for (number, producer) in state.departed.iter_from(from) {
             if parts.sent_bytes > QUERY_BATCH_BYTES {
                 query.at = At::Departed(number);
                 query.part = parts.current;
                 return false;
             }
-            for field in fields {
+            for field in producer.fields_for(session) {
                 cx.charge(1);
-                parts.add(field, cx);
+                parts.add(&field, cx);
             }
         }
         cx.reply(query.call, parts.body());

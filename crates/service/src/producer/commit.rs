@@ -80,9 +80,9 @@ impl<'a> Move<'a> {
 
 fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, cx: &mut Context<'_>) {
     let (id, identity) = (producer.id, producer.identity());
-    let Producer { memory, writers, allowed_buffers, .. } = producer;
+    let Producer { memory, writers, allowed_buffers, written_buffers, .. } = producer;
     let Buffers { by_id, discarded, names, scratch, .. } = buffers;
-    let mut targets = Targets { writers, allowed_buffers, buffers: by_id, discarded };
+    let mut targets = Targets { writers, allowed_buffers, written_buffers, buffers: by_id, discarded };
     match (memory, chunk.data) {
         // Only producers without shared memory commit chunks by value.
         (Memory::Shared(memory), None) => {
@@ -119,6 +119,7 @@ fn note_names(names: &mut Option<RingNames>, target: u32, buffer: &mut CentralBu
 struct Targets<'a> {
     writers: &'a Writers,
     allowed_buffers: &'a Set<BufferId>,
+    written_buffers: &'a mut Set<BufferId>,
     buffers: &'a mut Map<BufferId, Box<CentralBuffer>>,
     discarded: &'a mut Discarded,
 }
@@ -126,18 +127,23 @@ struct Targets<'a> {
 impl Targets<'_> {
     /// Returns the buffer of a writer's chunk. Without one the chunk counts as discarded.
     fn find(&mut self, target: u32, writer: u16) -> Option<&mut CentralBuffer> {
-        let Self { writers, allowed_buffers, buffers, discarded } = self;
+        let Self { writers, allowed_buffers, written_buffers, buffers, discarded } = self;
         let writer = writer_from_wire(writer.into());
         let is_allowed = |target: &BufferId| {
             let registered = writer.map(|writer| writers.get(writer));
             allowed_buffers.contains(target)
                 && registered.is_some_and(|registered| registered.is_none_or(|registered| registered == *target))
         };
-        let buffer = BufferId::from_wire(target).filter(is_allowed).and_then(|target| buffers.get_mut(&target));
-        if buffer.is_none() {
+        let target = BufferId::from_wire(target).filter(is_allowed);
+        let Some((target, buffer)) = target.and_then(|target| Some((target, buffers.get_mut(&target)?))) else {
             discarded.chunks += 1;
+            return None;
+        };
+        // Most producers write to one buffer.
+        if !written_buffers.contains(&target) {
+            written_buffers.insert(target);
         }
-        buffer.map(|buffer| &mut **buffer)
+        Some(buffer)
     }
 }
 

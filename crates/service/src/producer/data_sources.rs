@@ -167,6 +167,7 @@ impl Producers {
         let bytes = descriptor.as_bytes();
         let Self { by_id, data_sources, .. } = self;
         let producer = by_id.get_mut(&producer_id)?;
+        producer.is_idle = false;
         if name.is_empty() {
             return None;
         }

@@ -148,6 +148,7 @@ impl Producers {
         cx.charge(1);
         for buffer in buffers {
             if producer.allowed_buffers.remove(buffer) {
+                producer.written_buffers.remove(buffer);
                 let held = producer.writers.len();
                 let removed = producer.writers.remove_all_of(*buffer);
                 self.writer_pool.give_back(WRITERS, &producer.peer, held, removed);
@@ -209,6 +210,12 @@ pub(crate) struct Producer {
     pub(crate) writers: Writers,
     /// Existing buffers that the service has told it to write to, at any time.
     pub(crate) allowed_buffers: Set<BufferId>,
+    /// Those of them that have got data of it.
+    pub(crate) written_buffers: Set<BufferId>,
+    /// BOOTTIME of InitializeConnection.
+    pub(crate) connected_ns: u64,
+    /// It has never offered a data source or activated a trigger.
+    pub(crate) is_idle: bool,
     /// Number of data sources that it offers.
     pub(crate) registrations: usize,
     /// Bytes that are charged for them.
@@ -234,6 +241,9 @@ impl Producer {
             memory: Memory::Unset,
             writers: Writers::default(),
             allowed_buffers: Set::new(),
+            written_buffers: Set::new(),
+            connected_ns: 0,
+            is_idle: true,
             registrations: 0,
             descriptor_bytes: 0,
             flushes: LargeMap::new(),

@@ -38,7 +38,7 @@ impl Producer {
             return;
         }
         let (id, identity) = (self.id, self.identity());
-        let Self { memory, writers, allowed_buffers, .. } = self;
+        let Self { memory, writers, allowed_buffers, written_buffers, .. } = self;
         let Buffers { by_id, scratch, .. } = buffers;
         let Memory::Shared(memory) = memory else { return };
         // Each page is looked at twice.
@@ -83,6 +83,7 @@ impl Producer {
                     return;
                 }
                 let (header, complete, payload) = (chunk.header, chunk.complete, chunk.payload);
+                written_buffers.insert(target);
                 let before = buffer.work();
                 buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
                 cx.charge_bytes(payload.len());

@@ -11,6 +11,7 @@ mod flush_requests;
 mod freed_sessions;
 mod incremental_state;
 mod metrics;
+mod missed_producers;
 mod open_session;
 mod producer_end;
 mod producer_port;

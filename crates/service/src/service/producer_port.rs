@@ -71,6 +71,9 @@ impl Service {
                 self.data_source_stopped(producer, InstanceId(request.data_source_id().unwrap_or(0)), cx);
             }
             ProducerCall::ActivateTriggers(request) => {
+                if let Some(producer) = self.producers.get_mut(producer) {
+                    producer.is_idle = false;
+                }
                 self.activate_triggers(producer, request.trigger_names(), cx);
             }
             ProducerCall::Sync(_)
@@ -106,6 +109,7 @@ impl Service {
             return cx.reject(call);
         };
         producer.name = name.into();
+        producer.connected_ns = cx.now.boottime_ns;
         producer.sdk_version = client_text::cut(request.sdk_version().unwrap_or_default()).to_vec();
         producer.smb_size_hint = request.shared_memory_size_hint_bytes().unwrap_or(0) as usize;
         producer.page_size_hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0) as usize;
@@ -167,10 +171,11 @@ impl Service {
 
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.producers.disconnect(client) else { return };
-        if self.sessions.len() > 0 {
-            self.departed.note(id, &self.producers, cx);
-        }
         self.scrape_producer(id, cx);
+        if self.sessions.len() > 0 {
+            let missed = self.note_missed(id, cx);
+            self.departed.note(id, missed, &self.producers, cx);
+        }
         // Upstream lets flushes wait for disconnected producers until they time out, but nothing
         // more can come.
         self.acknowledge_flush(id, u64::MAX, cx);

@@ -166,6 +166,13 @@ impl Session {
         }
         words += if losses.is_empty() { "the service lost nothing" } else { "lost: " };
         words += &losses.join(", ");
+        match self.members.unreached {
+            0 => {}
+            1 => words += "; 1 producer ended before the session reached it",
+            count => {
+                let _ = write!(words, "; {count} producers ended before the session reached them");
+            }
+        }
         if let Some(error) = &self.end_error {
             let _ = write!(words, "; {error}");
         }

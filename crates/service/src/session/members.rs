@@ -124,6 +124,8 @@ pub(crate) struct Members {
     pub(crate) relay_ends: u64,
     /// Data sources of machines whose producers disconnected while they recorded.
     pub(crate) ended_sources: u64,
+    /// Producers that disconnected before they had started a data source for the session.
+    pub(crate) unreached: u64,
     /// Instances of all members.
     pub(crate) pool: Pool,
 }

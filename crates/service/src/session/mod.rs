@@ -267,6 +267,12 @@ impl Session {
         self.unread.add_refusal(producer, data_source, now);
     }
 
+    /// Notes a producer that the session has not reached before its end.
+    pub(crate) fn record_unreached(&mut self, producer: &Name, data_source: &Name, now: &Now) {
+        self.members.unreached += 1;
+        self.unread.add_unreached(producer, data_source, now);
+    }
+
     /// Keeps an event for the next read, and a snapshot of the clocks with it.
     pub(crate) fn record(&mut self, event: Event, with_snapshot: bool, now: &Now) {
         if with_snapshot {

@@ -4,7 +4,7 @@ use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
     BuiltinClock, ClockSnapshotWriter, ENDED_DATA_SOURCES_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD,
     SHARED_MACHINE_ID_FIELD, SHARED_MACHINE_NAMES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo,
-    TracePacketWriter, Utsname,
+    TracePacketWriter, UNREACHED_DATA_SOURCES_FIELD, Utsname,
 };
 
 use super::read::ReadContext;
@@ -257,6 +257,9 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
                 Event::SlowStartingDataSources(slow) => names(out.slow_starting_data_sources(), slow),
                 Event::RefusedDataSources(refused) => {
                     names(out.message().begin(REFUSED_DATA_SOURCES_FIELD).into(), refused);
+                }
+                Event::UnreachedDataSources(unreached) => {
+                    names(out.message().begin(UNREACHED_DATA_SOURCES_FIELD).into(), unreached);
                 }
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
                 Event::SlowStoppingDataSources(slow) => {

@@ -13,8 +13,9 @@ const MAX_FLUSH_EVENTS: usize = 64;
 /// Ends of producers that a session keeps between two reads.
 const MAX_END_EVENTS: usize = 64;
 
-/// Refused data sources that a session names between two reads. It only counts further ones.
-const MAX_REFUSED_NAMES: usize = 32;
+/// Refused data sources that a session names between two reads, and unreached ones. It only counts
+/// further ones.
+const MAX_NAMES: usize = 32;
 
 /// An event of the session that its trace reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(crate) enum Event {
     RelayDisconnected(u32),
     /// Producer and data source names: a producer that records its machine disconnected.
     EndedDataSources(Vec<(Name, Name)>),
+    /// Producer and data source names of the first few.
+    UnreachedDataSources(Vec<(Name, Name)>),
 }
 
 /// The events and snapshots that the next read tells.
@@ -75,15 +78,27 @@ pub(crate) struct Lost {
 impl UnreadEvents {
     /// Names a refused data source, if there is room.
     pub(super) fn add_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
-        let names = || (Name::clone(producer), Name::clone(data_source));
-        let told = self.events.iter_mut().find_map(|(_, event)| match event {
-            Event::RefusedDataSources(told) => Some(told),
-            _ => None,
-        });
-        match told {
-            Some(told) if told.len() < MAX_REFUSED_NAMES => told.push(names()),
-            Some(_) => {}
-            None => self.add_event(Event::RefusedDataSources(vec![names()]), now),
+        self.add_name(Event::RefusedDataSources(Vec::new()), producer, data_source, now);
+    }
+
+    /// Names an unreached data source, if there is room.
+    pub(super) fn add_unreached(&mut self, producer: &Name, data_source: &Name, now: &Now) {
+        self.add_name(Event::UnreachedDataSources(Vec::new()), producer, data_source, now);
+    }
+
+    /// Adds names to an event of this kind, or this event.
+    fn add_name(&mut self, event: Event, producer: &Name, data_source: &Name, now: &Now) {
+        let kind = core::mem::discriminant(&event);
+        if !self.events.iter().any(|(_, event)| core::mem::discriminant(event) == kind) {
+            self.add_event(event, now);
+        }
+        let of_kind = |(_, event): &&mut (u64, Event)| core::mem::discriminant(event) == kind;
+        if let Some((_, Event::RefusedDataSources(told) | Event::UnreachedDataSources(told))) =
+            self.events.iter_mut().find(of_kind)
+        {
+            if told.len() < MAX_NAMES {
+                told.push((Name::clone(producer), Name::clone(data_source)));
+            }
         }
     }
 

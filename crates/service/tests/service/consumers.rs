@@ -5,6 +5,7 @@ use esatto_ports::consumer_port::method;
 use esatto_ports::producer_port;
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::trace_config::{BuiltinDataSource, TriggerConfig, trigger_config};
+use esatto_schema::tracing_service_event::DataSources;
 use esatto_schema::{
     ActivateTriggersRequest, AttachRequest, AttachResponse, DataSourceDescriptor, DetachRequest, EnableTracingRequest,
     FlushRequest, NotifyDataSourceStartedRequest, ObserveEventsRequest, ObserveEventsResponse,
@@ -305,6 +306,57 @@ fn a_call_that_waits_for_a_detached_session_is_not_answered_for_another_session(
     // one before.
     let end = wait_for_end(&mut world, consumer);
     assert_eq!((world.ended(end), &world.rejected[..]), (Some(String::new()), &[left][..]));
+}
+
+#[test]
+fn a_session_knows_the_producers_that_it_missed() {
+    use esatto_schema::{DEPARTED_FIELD, UNREACHED, UNREACHED_DATA_SOURCES_FIELD, WITHOUT_DATA, departed};
+    let mut world = World::new();
+    world.service.remember_departed_producers(1 << 20);
+    // It is there before the session, starts, and gives nothing.
+    let before = starting(&mut world);
+    world.advance_ms(1);
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds", "track_event"]));
+    let other = world.consumer();
+    world.enable(other, &config(&["other"]));
+    started(&mut world, &before, 1);
+    world.feed(Input::ProducerDisconnected(before.client));
+    // The next ones end before they have started, after that, and after their first data.
+    let [unreached, without_data, mut with_data] = [(); 3].map(|()| starting(&mut world));
+    started(&mut world, &without_data, 3);
+    started(&mut world, &with_data, 4);
+    world.commit(&mut with_data, 1, 1, 0, &[&packet("data")]);
+    // One ends before it has offered anything. The other one only tells triggers.
+    let [idle, triggering] = [(); 2].map(|()| world.producer("idle"));
+    world.producer_call(triggering.client, producer_port::method::ActivateTriggers::METHOD, &[]);
+    for producer in [unreached, without_data, with_data, idle, triggering] {
+        world.feed(Input::ProducerDisconnected(producer.client));
+    }
+    let told = |world: &mut World, consumer| {
+        let call = world.consumer_call(consumer, method::QueryServiceState::METHOD, &[]);
+        let state = Fields::new(world.replies[&call][0].body.as_bytes()).next().unwrap().as_bytes().to_vec();
+        let entries = Fields::new(&state).filter(|field| field.id == DEPARTED_FIELD);
+        let missed = |field: &esatto_protozero::Field<'_>| field.id == departed::MISSED;
+        let values = entries.flat_map(|entry| {
+            Fields::new(entry.as_bytes()).filter(missed).map(|field| field.as_u64()).collect::<Vec<_>>()
+        });
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut world, consumer), [UNREACHED, WITHOUT_DATA, UNREACHED]);
+    assert_eq!(told(&mut world, other), []);
+    world.consumer_call(consumer, method::DisableTracing::METHOD, &[]);
+    let ends = "; 2 producers ended before the session reached them";
+    assert!(world.log.iter().any(|line| line.ends_with(ends)), "{:?}", world.log);
+    let packets = world.read(consumer);
+    let named = packets.iter().filter_map(|packet| TracePacketReader::new(packet).service_event()).find_map(|event| {
+        let field = Fields::new(event.as_bytes()).find(|field| field.id == UNREACHED_DATA_SOURCES_FIELD)?;
+        Some(DataSources::decode(field.as_bytes()).unwrap())
+    });
+    let sources = named.unwrap().data_source;
+    let names = sources.iter().map(|source| (source.producer_name.clone(), source.data_source_name.clone()));
+    let some = |name: &str| Some(name.into());
+    assert_eq!(names.collect::<Vec<_>>(), [(some("p"), some("ds")), (some("idle"), some(""))]);
 }
 
 #[test]

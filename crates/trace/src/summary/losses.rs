@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
 use crate::service_report::{
     ENDED_DATA_SOURCES, GAPS_BETWEEN_PACKETS, PATCHES_OF_OVERWRITTEN, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats,
+    UNREACHED,
 };
 
 /// Counts of a buffer that are losses, by their names in the schema.
@@ -41,7 +42,8 @@ pub(super) const STOP_FAILED: &str = "stop_failed";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The place of the loss: `buffer 0`, `sequence 3`, `machine guest1`, `service`, `kernel`.
+    /// The place of the loss: `buffer 0`, `sequence 3`, `machine guest1`, `program app`, `service`,
+    /// `kernel`.
     pub place: String,
     /// Name of the count in the schema.
     pub what: String,
@@ -154,6 +156,15 @@ impl Summary {
         let mut relay_ends: BTreeMap<u32, u64> = BTreeMap::new();
         for event in self.service_events.iter().filter(|event| event.name == RELAY_DISCONNECTED) {
             *relay_ends.entry(event.machine_id.unwrap_or_default()).or_default() += 1;
+        }
+        let mut unreached: BTreeMap<&str, u64> = BTreeMap::new();
+        for event in self.service_events.iter().filter(|event| event.name == UNREACHED) {
+            for source in &event.data_sources {
+                *unreached.entry(&source.producer).or_default() += 1;
+            }
+        }
+        for (program, number) in unreached {
+            add(&format!("program {program}"), UNREACHED, number, false);
         }
         let machines = MachineColumn::new(self);
         for (machine, number) in relay_ends {

@@ -12,7 +12,7 @@ use crate::escape::Line;
 use crate::machines::HOST;
 use crate::problems::UNMATCHED_ENDS;
 use crate::service_report::{
-    ENDED_DATA_SOURCES, READ_COMPLETED, RELAY_DISCONNECTED, SHARED_MACHINE_ID, SLOW_STOPPING, ServiceEvent,
+    ENDED_DATA_SOURCES, READ_COMPLETED, RELAY_DISCONNECTED, SHARED_MACHINE_ID, SLOW_STOPPING, ServiceEvent, UNREACHED,
 };
 
 /// Advice for programs whose first events are missing.
@@ -448,6 +448,7 @@ impl Summary {
                 FLUSHES_FAILED | FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
                 STOP_FAILED => self.silent_in(SLOW_STOPPING),
                 ENDED_DATA_SOURCES => self.ended_producers(),
+                UNREACHED => "it ended before the recording reached it".to_owned(),
                 RELAY_DISCONNECTED => "the last events of its programs may be missing".to_owned(),
                 LOST_EVENTS => "buffer full: raise buffer_size_kb, shorten drain_period_ms".to_owned(),
                 _ => String::new(),

@@ -195,7 +195,9 @@ fn failures_are_never_cut_from_a_long_recording() {
     for _ in 0..50 {
         trace = trace.packet(|packet| packet.begin(SERVICE_EVENT).varint(FLUSH_STARTED, 1));
     }
-    for event in [LAST_FLUSH_SLOW_DATA_SOURCES, REFUSED_DATA_SOURCES, SLOW_STOPPING_DATA_SOURCES] {
+    for event in
+        [LAST_FLUSH_SLOW_DATA_SOURCES, REFUSED_DATA_SOURCES, SLOW_STOPPING_DATA_SOURCES, UNREACHED_DATA_SOURCES]
+    {
         trace = trace.packet(|packet| {
             let mut packet = packet.begin(SERVICE_EVENT);
             let mut named = packet.begin(event);
@@ -208,7 +210,9 @@ fn failures_are_never_cut_from_a_long_recording() {
     let text = summary.to_string();
     assert_eq!(text.matches("read_tracing_buffers_completed").count(), 1, "{text}");
     assert!(text.contains("read_tracing_buffers_completed, 100 times until here\n"), "{text}");
-    for event in ["last_flush_slow_data_sources", "refused_data_sources", "slow_stopping_data_sources"] {
+    for event in
+        ["last_flush_slow_data_sources", "refused_data_sources", "slow_stopping_data_sources", "unreached_data_sources"]
+    {
         let rows: Vec<_> = text.lines().skip_while(|line| !line.ends_with(event)).take(2).map(str::trim).collect();
         assert_eq!(rows, [event, "track_event of sleeper"], "{text}");
     }
@@ -219,6 +223,7 @@ fn failures_are_never_cut_from_a_long_recording() {
     let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
     for row in [
         ["service", "stop_failed", "1", "no answer from sleeper"],
+        ["program sleeper", "unreached_data_sources", "1", "it ended before the recording reached it"],
         ["machine 7", "relay_disconnected", "1", "the last events of its programs may be missing"],
     ] {
         assert!(rows.iter().any(|cells| *cells == row), "{text}");
@@ -230,6 +235,7 @@ const FLUSH_STARTED: u32 = 9;
 const REFUSED_DATA_SOURCES: u32 = 4001;
 const SLOW_STOPPING_DATA_SOURCES: u32 = 4002;
 const RELAY_DISCONNECTED: u32 = 4004;
+const UNREACHED_DATA_SOURCES: u32 = 4007;
 
 const TRACING_DISABLED: u32 = 5;
 const READ_COMPLETED: u32 = 4;
