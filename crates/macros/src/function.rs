@@ -246,6 +246,7 @@ impl Site<'_> {
         // The slices move into the block, so it has to be `move`. It never holds a reference to a
         // local, because it outlives them.
         *tail = syn::parse_quote!(#(#attrs)* #async_token move { #driven });
+        let block = without_lint(&block);
         Ok(Some(syn::parse_quote!({ #begin #block })))
     }
 
@@ -282,6 +283,7 @@ fn future(block: &Block, output: Option<&Type>) -> TokenStream {
             return #never;
         }
     };
+    let block = without_lint(block);
     quote!(async move { #typed #block })
 }
 

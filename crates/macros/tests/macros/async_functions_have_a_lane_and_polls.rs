@@ -207,3 +207,40 @@ fn traced_futures_stay_send_and_small() {
     let size = size_of_val(&is_send(around()));
     assert!(size < 2000, "the body is there once: {size} bytes");
 }
+
+/// The compiler calls braces unnecessary in a block of one line. Those that the macro nests must
+/// not be among them.
+#[rustfmt::skip]
+mod on_one_line {
+    use std::future::Future;
+    use std::pin::Pin;
+
+    use super::FUTURES;
+
+    #[esatto::trace(FUTURES)]
+    pub(super) fn block(n: u32) -> impl Future<Output = u32> { async move { n } }
+
+    #[esatto::trace(FUTURES)]
+    pub(super) fn boxed(n: u32) -> Pin<Box<dyn Future<Output = u32>>> { Box::pin(async move { n }) }
+
+    #[esatto::trace(FUTURES)]
+    pub(super) async fn awaited(n: u32) -> u32 { async { n }.await }
+
+    #[esatto::trace(FUTURES)]
+    pub(super) async fn plain(n: u32) -> u32 { n }
+}
+
+#[test]
+fn functions_on_one_line_have_no_warnings() {
+    let trace = record(&FUTURES, || {
+        let sum = async {
+            let boxed = on_one_line::boxed(2).await;
+            on_one_line::block(1).await + boxed + on_one_line::awaited(3).await + on_one_line::plain(4).await
+        };
+        assert_eq!(block_on(sum), 10);
+    });
+    for function in ["block", "boxed", "awaited", "plain"] {
+        let (lane, polls) = parts(&trace, function);
+        assert_eq!((lane.len(), polls.len()), (1, 1), "{function}");
+    }
+}
