@@ -5,8 +5,11 @@ use core::fmt::{self, Write as _};
 use esatto::{Arg, Event, Flow, Name, Timestamp, Track};
 use tracing_core::field::{Field, Visit};
 
-/// Longest text of a value; longer ones are cut.
+/// Bytes of the longest text of a value. Longer ones are cut, and end in [`CUT`].
 const MAX_TEXT_BYTES: usize = 64 * 1024;
+
+/// End of a text that was cut.
+const CUT: &str = "… (cut)";
 
 /// Memory that a slot keeps for its next span.
 const MAX_KEPT_BYTES: usize = 1024;
@@ -185,9 +188,13 @@ impl Values {
 
     fn push_text(&mut self, field: &Field, text: fmt::Arguments<'_>) {
         let begin = self.text.len();
+        let mut cut = Text { text: &mut self.text, left: MAX_TEXT_BYTES, is_cut: false };
         // This fails if the text is cut, or if a `Debug` of the program fails: the text so far
         // stays.
-        let _ = Text { text: &mut self.text, left: MAX_TEXT_BYTES }.write_fmt(text);
+        let _ = cut.write_fmt(text);
+        if cut.is_cut {
+            self.text.push_str(CUT);
+        }
         self.push(field, Value::Text(begin, self.text.len()));
     }
 }
@@ -195,6 +202,7 @@ impl Values {
 struct Text<'a> {
     text: &'a mut String,
     left: usize,
+    is_cut: bool,
 }
 
 impl fmt::Write for Text<'_> {
@@ -205,7 +213,8 @@ impl fmt::Write for Text<'_> {
         }
         self.text.push_str(&piece[..end]);
         self.left -= end;
-        if end == piece.len() { Ok(()) } else { Err(fmt::Error) }
+        self.is_cut = end < piece.len();
+        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -227,13 +236,7 @@ impl Visit for Values {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let mut end = value.len().min(MAX_TEXT_BYTES);
-        while !value.is_char_boundary(end) {
-            end -= 1;
-        }
-        let begin = self.text.len();
-        self.text.push_str(&value[..end]);
-        self.push(field, Value::Text(begin, begin + end));
+        self.push_text(field, format_args!("{value}"));
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {

@@ -28,11 +28,12 @@
 //! | in `tracing` | in the trace |
 //! | --- | --- |
 //! | span that is entered once | a slice on the track of its thread |
+//! | span that is never entered | nothing |
 //! | span of a future | a slice for its lifetime on its own lane, a slice on the thread's track for each time that it is entered, and a flow through them |
 //! | parent of such a span | a flow from the slice in which the span was created, or from a mark on the lane of the parent |
 //! | `follows_from` | a flow between marks on the two lanes |
 //! | event | an instant named after its call site, such as `server:42` (see [`EventNames`]), with the annotation `message`, and a row of the log with level, file and line |
-//! | fields, also those recorded later | debug annotations: integers, floats, `bool` and text; `Debug` and errors, with their causes, as text |
+//! | fields, also those recorded later | debug annotations: integers, floats, `bool` and text; `Debug` and errors, with their causes, as text. Texts of more than 64 KiB are cut, and end in `… (cut)` |
 //! | target | category: `my_crate*` in a session's configuration records a crate with all of its modules |
 //! | levels `DEBUG` and `TRACE` | the category has the tag `debug`: a session records them only if it asks for the tag (see [levels](#levels)) |
 //! | file and line | source location |

@@ -88,6 +88,21 @@ fn in_events_with_a_message() {
 }
 
 #[test]
+fn and_a_long_text_is_cut_with_a_mark() {
+    let long = "ü".repeat(40_000);
+    let whole = "x".repeat(64 << 10);
+    let work = || tracing::info!(text = long, display = %long, debug = ?long, whole);
+    with_each(work, |front, trace| {
+        let texts = trace.events[0].annotations.iter().map(|annotation| show(&annotation.value));
+        let texts: Vec<String> = texts.collect();
+        for text in &texts[..3] {
+            assert!(text.len() < 70_000 && text.ends_with("ü… (cut)\""), "{front:?}: {} bytes", text.len());
+        }
+        assert_eq!(texts[3], format!("\"{whole}\""), "{front:?}");
+    });
+}
+
+#[test]
 fn even_if_their_formatting_is_traced() {
     struct Nosy;
     impl fmt::Debug for Nosy {
