@@ -372,11 +372,12 @@ impl<R: Read> BufRead for Source<R> {
     }
 }
 
+const JSON: &str = "it looks like JSON, perhaps a trace of Chrome's older format";
+
 /// Returns the kind that a file seems to be, if it does not begin like a trace.
 fn foreign(head: &[u8]) -> Option<&'static str> {
     let known: &[(&[u8], &str)] = &[
-        (b"{", "it looks like JSON, perhaps a trace of Chrome's older format"),
-        (b"[", "it looks like JSON, perhaps a trace of Chrome's older format"),
+        (b"{", JSON),
         (b"\x7fELF", "it is an ELF binary"),
         (b"PK\x03\x04", "it is a zip archive, perhaps a bugreport with traces in it"),
         (b"\x28\xb5\x2f\xfd", "it is compressed with zstd"),
@@ -390,6 +391,10 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
         return None;
     }
     let found = known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what);
+    // Sections of other formats begin with a bracket and a name.
+    let in_list = head.iter().find(|byte| **byte != b'[' && !byte.is_ascii_whitespace());
+    let is_list = head.first() == Some(&b'[') && in_list.is_none_or(|byte| !byte.is_ascii_alphabetic());
+    let found = found.or(is_list.then_some(JSON));
     let text = || head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace());
     found.or_else(|| Some(if text() { "it looks like a text" } else { "it is of an unknown kind" }))
 }

@@ -68,6 +68,8 @@ fn a_torn_end_reports_the_bytes_that_are_there() {
 fn foreign_files_are_named() {
     for (bytes, what) in [
         (&b"{\"traceEvents\":[]}"[..], "JSON"),
+        (b"[\n{\"name\":\"x\"}]", "JSON"),
+        (b"[package]\nname = \"x\"\n", "it looks like a text"),
         (b"\x7fELF\x02\x01", "ELF"),
         (b"PK\x03\x04aaaa", "zip"),
         (b"\x28\xb5\x2f\xfd", "zstd"),
