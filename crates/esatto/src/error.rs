@@ -144,6 +144,16 @@ impl Error {
         Self::caused(ErrorKind::File, text, error)
     }
 
+    #[cfg(feature = "in-process")]
+    #[cold]
+    pub(crate) fn no_trace(path: &Path) -> Self {
+        let remedy = "remove it, or name another file";
+        Self::new(
+            ErrorKind::File,
+            format!("cannot write {}: it has content that is no trace; {remedy}", path.display()),
+        )
+    }
+
     #[cold]
     pub(crate) fn lost_file(path: &Path, why: &str) -> Self {
         Self::new(ErrorKind::File, format!("lost the trace file {}: {why}", path.display()))

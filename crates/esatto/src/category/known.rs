@@ -47,14 +47,32 @@ impl Names {
 /// Returns which of these patterns are names that no category of this process has, in words.
 pub(crate) fn missing<'a>(patterns: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
     let (known, all) = (Names::all(), registry::all());
+    // Categories that begin so may be made later.
+    let is_beginning = |pattern: &[u8]| pattern.strip_suffix(b"*").is_some_and(|begin| !has_star(begin));
     let is_missing = |pattern: &&[u8]| {
-        !pattern.is_empty() && !pattern.contains(&b'*') && !all.iter().any(|category| covers(pattern, category.name()))
+        !pattern.is_empty() && !is_beginning(pattern) && !all.iter().any(|category| covers(pattern, category.name()))
     };
     let missing: Vec<&[u8]> = patterns.into_iter().filter(is_missing).collect();
     if missing.is_empty() || known.is_empty() {
         return None;
     }
-    Some(format!("no category matches {}{}", quoted(missing.iter().copied()), known.remedy(missing)))
+    let star = if missing.iter().any(|pattern| has_star(pattern)) { " (`*` stands only at the end)" } else { "" };
+    Some(format!("no category matches {}{star}{}", quoted(missing.iter().copied()), known.remedy(missing)))
+}
+
+/// Returns the text that a pattern leaves out no category of this process, if it is probably
+/// mistyped.
+pub(crate) fn mistyped_exclusion(pattern: &str) -> Option<String> {
+    let (known, all) = (Names::all(), registry::all());
+    if all.iter().any(|category| covers(pattern.as_bytes(), category.name())) {
+        return None;
+    }
+    let likely = similar(pattern.as_bytes(), &known.0)?;
+    Some(format!("`-{pattern}` leaves out no category; did you mean `-{likely}`?"))
+}
+
+fn has_star(pattern: &[u8]) -> bool {
+    pattern.contains(&b'*')
 }
 
 /// Lists patterns.

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use esatto_protozero::Fields;
+use esatto_protozero::wire::decode_varint;
 use esatto_schema::TraceReader;
 
 use crate::diagnostics;
@@ -37,10 +39,10 @@ enum Existing {
 }
 
 impl OwnFile {
-    /// Creates or empties the file. If another process is writing it, or if this process has
-    /// written it before (perhaps as another program, before an `exec`), creates a file whose name
-    /// ends in the number of this process, and in a further number if there is one already:
-    /// processes of several containers have equal numbers.
+    /// Creates the file, or empties it if it is a trace. If another process is writing it, or if
+    /// this process has written it before (perhaps as another program, before an `exec`), creates a
+    /// file whose name ends in the number of this process, and in a further number if there is one
+    /// already: processes of several containers have equal numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
         let what = match Self::try_create(wanted.to_owned(), Existing::Empty)? {
             Ok(created) => return Ok(created),
@@ -82,8 +84,14 @@ impl OwnFile {
             if file_lock::lock(&lock).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
                 return Ok(Err(Kept::IsWritten));
             }
-            if existing == Existing::Empty && has_events_of_this_process(&lock) {
-                return Ok(Err(Kept::IsEarlier));
+            if existing == Existing::Empty {
+                let begin = beginning(&lock);
+                if !may_be_trace(&begin) {
+                    return Err(Error::no_trace(&path));
+                }
+                if has_events_of_this_process(&begin) {
+                    return Ok(Err(Kept::IsEarlier));
+                }
             }
             lock.set_len(0).map_err(failed)?;
         }
@@ -108,17 +116,38 @@ enum Kept {
     IsEarlier,
 }
 
+/// First byte of a trace: the tag of a packet.
+const PACKET_TAG: u8 = 0x0a;
+
 /// Bytes at the begin of a trace that contain the first event, and before it the process.
 const BEGIN_BYTES: u64 = 1 << 20;
 
-/// Returns whether a file begins with events of this process. Its track id comes from its number
-/// and its start time, which an `exec` does not change.
-fn has_events_of_this_process(file: &File) -> bool {
+/// Returns the begin of a file. It is empty if the file cannot be read.
+fn beginning(file: &File) -> Vec<u8> {
     let mut begin = Vec::new();
     if file.take(BEGIN_BYTES).read_to_end(&mut begin).is_err() {
-        return false;
+        begin.clear();
     }
+    begin
+}
+
+/// Returns whether a file that begins like this is empty or a trace, as far as its first packet
+/// tells. The packet may be torn.
+fn may_be_trace(begin: &[u8]) -> bool {
+    let Some(rest) = begin.strip_prefix(&[PACKET_TAG]) else { return begin.is_empty() };
+    let Some((length, size)) = decode_varint(rest) else { return false };
+    let packet = &rest[size..];
+    let end = usize::try_from(length).unwrap_or(usize::MAX);
+    match packet.get(..end) {
+        Some(whole) => Fields::new(whole).check().is_ok() && packet.get(end).is_none_or(|&next| next == PACKET_TAG),
+        None => Fields::new(packet).next().is_some(),
+    }
+}
+
+/// Returns whether a file begins with events of this process. Its track id comes from its number
+/// and its start time, which an `exec` does not change.
+fn has_events_of_this_process(begin: &[u8]) -> bool {
     let process = track_uuid::process_uuid();
-    let mut tracks = TraceReader::new(&begin).packet().filter_map(|packet| packet.track_descriptor()?.uuid());
+    let mut tracks = TraceReader::new(begin).packet().filter_map(|packet| packet.track_descriptor()?.uuid());
     tracks.any(|track| track == process)
 }

@@ -76,8 +76,8 @@ const BUFFER_SIZE_KB: u32 = 64 * 1024;
 ///
 /// # Errors
 ///
-/// If the file cannot be created, a variable has a value that is not allowed, or no thread can be
-/// started.
+/// If the file cannot be created or has content that is no trace, a variable has a value that is
+/// not allowed, or no thread can be started.
 #[doc(alias = "record", alias = "profile", alias = "dump", alias = "capture")]
 pub fn trace_to_file(path: impl AsRef<Path>) -> Result<FileTrace, Error> {
     start(Some(path.as_ref()))
@@ -265,13 +265,15 @@ fn notice_incomplete(path: &Path, error: &Error) {
     });
 }
 
-/// Reports the names and tags in the variable that no category has.
+/// Reports the patterns and tags in the variable that no category has.
 fn explain_patterns() {
     let value = env::var(CATEGORIES_VARIABLE).unwrap_or_default();
     let patterns = || value.split(',').map(str::trim);
     let names = patterns().filter(|pattern| !pattern.starts_with('-') && !pattern.starts_with(TAG));
     let tags = patterns().filter_map(|pattern| pattern.strip_prefix(TAG));
-    for line in known::missing(names.map(str::as_bytes)).into_iter().chain(tags.filter_map(known::missing_tag)) {
+    let without = patterns().filter_map(|pattern| pattern.strip_prefix('-'));
+    let lines = known::missing(names.map(str::as_bytes)).into_iter();
+    for line in lines.chain(without.filter_map(known::mistyped_exclusion)).chain(tags.filter_map(known::missing_tag)) {
         diagnostics::say_once(format!("{CATEGORIES_VARIABLE}: {line}"));
     }
 }

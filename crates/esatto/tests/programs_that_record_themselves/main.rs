@@ -117,6 +117,7 @@ fn act(role: &str) {
             assert_eq!(error.to_string(), of_session.to_string());
             eprint!("{error}");
         }
+        "is-refused" => eprint!("{}", esatto::trace_to_file("t").expect_err("the file is no trace")),
         "forgotten" => {
             let _ = builder().file_from_env().start().expect("starts");
             esatto::instant!(APP, "too late");

@@ -91,6 +91,18 @@ fn a_file_that_cannot_be_created_is_explained() {
 }
 
 #[test]
+fn a_file_that_is_no_trace_is_kept() {
+    let folder = Folder::new("no-trace");
+    for content in ["fn main() {}\n", "\n\n# A heading\n", "\u{7f}ELF", "\0\0\0"] {
+        std::fs::write(folder.path("notes"), content).expect("a file");
+        let said = folder.run("is-refused", &[("ESATTO_TRACE", "notes")]);
+        let expected = "cannot write notes: it has content that is no trace; remove it, or name another file";
+        assert_eq!(said, expected);
+        assert_eq!(std::fs::read_to_string(folder.path("notes")).expect("it is there"), content);
+    }
+}
+
+#[test]
 fn names_and_tags_that_no_category_has_are_reported() {
     let folder = Folder::new("no-tag");
     let said = |patterns| folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", patterns)]);
@@ -99,6 +111,11 @@ fn names_and_tags_that_no_category_has_are_reported() {
     let expected = "esatto: ESATTO_TRACE_CATEGORIES: no category matches `debuging`; \
                     did you mean `debugging`? Known are: app, app.slow, debugging\n";
     assert_eq!(said("app,debuging"), expected);
+    let expected = "esatto: ESATTO_TRACE_CATEGORIES: `-debuging` leaves out no category; did you mean `-debugging`?\n";
+    assert_eq!(said("app,-debuging"), expected);
+    let expected = "esatto: ESATTO_TRACE_CATEGORIES: no category matches `*bugging` (`*` stands only at the end); \
+                    did you mean `debugging`? Known are: app, app.slow, debugging\n";
+    assert_eq!(said("app,*bugging"), expected);
     for patterns in ["app,other*,-nothing", "app,tag:slow", "app,tag:debug", "app,tag:sl*", "app,tag:*"] {
         assert_eq!(said(patterns), "", "{patterns}");
     }
