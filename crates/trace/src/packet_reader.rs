@@ -394,7 +394,7 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
     // Sections of other formats begin with a bracket and a name.
     let in_list = head.iter().find(|byte| **byte != b'[' && !byte.is_ascii_whitespace());
     let is_list = head.first() == Some(&b'[') && in_list.is_none_or(|byte| !byte.is_ascii_alphabetic());
-    let found = found.or(is_list.then_some(JSON));
+    let found = found.or_else(|| is_list.then_some(JSON));
     let text = || head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace());
     found.or_else(|| Some(if text() { "it looks like a text" } else { "it is of an unknown kind" }))
 }
