@@ -121,9 +121,12 @@ fn serve(options: RelayOptions) -> Result<(), Error> {
         );
     }
     let service = options.service.clone();
-    let mut relay = Relay::open(options, socket_activation::relay_listener()?)?;
+    let inherited = socket_activation::relay_listener()?;
+    // Signals are handled before the socket is there: a program that can be reached can be stopped.
+    let stop = stop_signal().map_err(Error::system("handle signals"))?;
+    let mut relay = Relay::open(options, inherited)?;
     let addresses = format!("listening on {}, forwarding to {service}", relay.address());
-    relay.stop_when_readable(stop_signal().map_err(Error::system("handle signals"))?)?;
+    relay.stop_when_readable(stop)?;
     log::info!("Started traced_relay, {addresses}");
     manager.ready(&format!("Relay, {addresses}"));
     notify_readiness("TRACED_RELAY_NOTIFY_FD");
