@@ -6,10 +6,11 @@ use esatto_tests::{Harness, Implementation, Program, Signal, esatto_bin, wait_un
 use std::path::Path;
 use std::process::Stdio;
 
-const ENDLESS: Workload = Workload { threads: 1, rounds: 1 << 40, pause_us: 1000 };
+/// Runs for a minute: nobody ends the command of a recording that was killed.
+const LONG: Workload = Workload { threads: 1, rounds: 60_000, pause_us: 1000 };
 
 fn record(harness: &Harness, options: &[&str]) -> Program {
-    let application = harness.application_command(Implementation::Ours, ENDLESS);
+    let application = harness.application_command(Implementation::Ours, LONG);
     let mut command = harness.command(esatto_bin());
     command.args(["record", "-o", "trace"]).args(options);
     command.arg(application.get_program()).args(application.get_args());
@@ -65,7 +66,7 @@ fn when_it_is_killed_while_the_service_writes() {
 #[test]
 fn when_the_terminal_goes_away() {
     let harness = Harness::new();
-    let application = harness.application_command(Implementation::Ours, ENDLESS);
+    let application = harness.application_command(Implementation::Ours, LONG);
     // The test itself may run under nohup.
     let mut command = harness.command("env");
     command.arg("--default-signal=HUP").arg(esatto_bin()).args(["record", "-o", "trace"]);
