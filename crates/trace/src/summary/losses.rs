@@ -68,6 +68,56 @@ impl Loss {
     pub fn is_of_shared_memory(&self) -> bool {
         [PACKET_LOSS, GAPS_BETWEEN_PACKETS, SMB_FULL].contains(&&*self.what)
     }
+
+    /// Returns what would prevent the loss, with lines of the config between backquotes.
+    ///
+    /// `buffer_kb` is the size of the buffer that it happened in, if that is known.
+    pub fn remedy(&self, buffer_kb: Option<u64>) -> String {
+        let larger = || match buffer_kb.filter(|kb| *kb > 0) {
+            Some(kb) => format!("`buffers {{ size_kb: {} }}`", kb.saturating_mul(2)),
+            None => "a larger `buffers { size_kb: … }`".to_owned(),
+        };
+        if self.expected {
+            return format!("Normal for a ring buffer. {} keeps more.", capitalized(&larger()));
+        }
+        if self.is_of_shared_memory() {
+            return "A program wrote faster than the service took it. Give it more shared memory: \
+                    `producers { producer_name: \"NAME\" shm_size_kb: 4096 }`"
+                .to_owned();
+        }
+        match self.what.as_str() {
+            OVERWRITTEN | OVERWRITE | DISCARDED => {
+                format!(
+                    "The buffer was too small: use {}, or let the service write the file: `write_into_file: true`",
+                    larger()
+                )
+            }
+            PATCHES_FAILED | "patches_discarded" => {
+                format!("A program completed packets that were overwritten already. Use {}.", larger())
+            }
+            "invalid_packets" | "abi_violations" => "A program sent malformed data, which was left out.".to_owned(),
+            LOST_EVENTS => "The kernel's buffer was full: raise `buffer_size_kb`, or shorten `drain_period_ms`, in \
+                            `ftrace_config`."
+                .to_owned(),
+            FLUSHES_FAILED | FINAL_FLUSH_FAILED => {
+                "A program did not answer in time. Its last events may be missing.".to_owned()
+            }
+            STOP_FAILED => {
+                "A program did not stop in time: `data_source_stop_timeout_ms: 10000` waits longer.".to_owned()
+            }
+            UNREACHED => {
+                "The program ended before the recording reached it: let it wait until it is recorded.".to_owned()
+            }
+            RELAY_DISCONNECTED => "The last events of the programs on this machine may be missing.".to_owned(),
+            "end_missing" => "The recording was ended by force, or the disk was full.".to_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 impl Reading {
