@@ -22,6 +22,7 @@ const CRATES: &[&str] = &[
     "console-interceptor",
     "tower-layer",
     "trace",
+    "report",
     "cli",
 ];
 

@@ -1,0 +1,264 @@
+// The trace of this page: columns, and the questions that the views ask of them.
+
+import { Reader } from "./decode.js";
+import { Lane, lowerBound, orderOf, upperBound } from "./lane.js";
+
+/** Duration of a span that has not ended, as written. */
+const UNFINISHED = -1;
+
+/** Columns of all spans: slices, instants, stays on a CPU and states of threads. */
+class Spans {
+  constructor(columns, traceEnd) {
+    this.begins = columns["span.begin"];
+    this.names = columns["span.name"];
+    this.categories = columns["span.category"];
+    this.argSets = columns["span.args"];
+    /** Number of the thread + 1 that runs, for spans of CPUs. */
+    this.threads = columns["span.thread"];
+    this.count = this.begins.length;
+    const written = columns["span.duration"];
+    this.durations = new Float64Array(this.count);
+    this.ends = new Float64Array(this.count);
+    this.unfinished = new Uint8Array(this.count);
+    for (let i = 0; i < this.count; i++) {
+      const open = written[i] === UNFINISHED;
+      const duration = open ? Math.max(0, traceEnd - this.begins[i]) : written[i];
+      this.unfinished[i] = open ? 1 : 0;
+      this.durations[i] = duration;
+      this.ends[i] = this.begins[i] + duration;
+    }
+  }
+}
+
+/** A row of the timeline. */
+class Track {
+  constructor(index, description) {
+    this.index = index;
+    this.name = description.name;
+    /** `group`, `process`, `thread`, `slices`, `cpu`, `state` or `counter`. */
+    this.kind = description.kind;
+    this.detail = description.detail ?? "";
+    this.unit = description.unit ?? "";
+    this.parent = description.parent ?? -1;
+    this.first = description.first ?? false;
+    this.children = [];
+    this.lanes = [];
+    this.points = null;
+  }
+}
+
+const RANKS = ["group", "cpu", "process", "slices", "thread", "state", "counter"];
+const NAMES = new Intl.Collator("en", { numeric: true });
+
+/** Order of tracks below the same one: by kind, the main thread first, then by name. */
+function byRank(a, b) {
+  return RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind) || b.first - a.first || NAMES.compare(a.name, b.name)
+    || a.index - b.index;
+}
+
+/** Values of a counter: those of the trace from `first` to before `end`. */
+class Points {
+  constructor(times, values, first, end) {
+    this.times = times;
+    this.values = values;
+    this.first = first;
+    this.end = end;
+    this.min = Infinity;
+    this.max = -Infinity;
+    for (let i = first; i < end; i++) {
+      const value = values[i];
+      if (value < this.min) this.min = value;
+      if (value > this.max) this.max = value;
+    }
+  }
+
+  /** Returns the position of the value that counts at `time`, or -1. */
+  at(time) {
+    const after = upperBound(this.times, this.first, this.end, time);
+    return after > this.first ? after - 1 : -1;
+  }
+
+  /** Calls `draw(column, low, high, last)` with the values that count in each column. */
+  columns(from, perColumn, width, draw) {
+    let at = this.at(from);
+    for (let column = 0; column < width; column++) {
+      const border = from + (column + 1) * perColumn;
+      const next = lowerBound(this.times, Math.max(at + 1, this.first), this.end, border);
+      if (at < 0 && next === this.first) continue;
+      let low = Infinity;
+      let high = -Infinity;
+      // Only a bounded number of the values of a column is looked at.
+      const begin = Math.max(at, this.first);
+      const step = Math.max(1, Math.floor((next - begin) / 64));
+      for (let i = begin; i < next; i += step) {
+        low = Math.min(low, this.values[i]);
+        high = Math.max(high, this.values[i]);
+      }
+      at = next - 1;
+      draw(column, low, high, this.values[at]);
+    }
+  }
+}
+
+/** The whole trace. */
+export class Model {
+  constructor(description, columns) {
+    this.description = description;
+    this.duration = description.duration;
+    this.strings = columns.strings;
+    this.notices = description.notices;
+    this.processes = description.processes;
+    this.threads = description.threads;
+    this.spans = new Spans(columns, description.duration);
+    this.tracks = description.tracks.map((track, index) => new Track(index, track));
+    this.roots = [];
+    for (const track of this.tracks) {
+      (track.parent < 0 ? this.roots : this.tracks[track.parent].children).push(track);
+    }
+    this.roots.sort(byRank);
+    for (const track of this.tracks) track.children.sort(byRank);
+    this.#addLanes(columns["lane.track"], columns["lane.spans"]);
+    this.#addPoints(columns);
+    this.flowFrom = columns["flow.from"];
+    this.flowTo = columns["flow.to"];
+    this.#linkFlows();
+    this.logs = {
+      times: columns["log.time"],
+      levels: columns["log.level"],
+      threads: columns["log.thread"],
+      tags: columns["log.tag"],
+      texts: columns["log.text"],
+    };
+    this.argBytes = columns["args.bytes"];
+    this.argEnds = columns["args.ends"];
+  }
+
+  #addLanes(tracks, counts) {
+    this.laneOfSpan = new Uint32Array(this.spans.count);
+    this.lanes = [];
+    let first = 0;
+    for (let i = 0; i < counts.length; i++) {
+      const lane = new Lane(this.spans, first, first + counts[i]);
+      const track = this.tracks[tracks[i]];
+      lane.track = track;
+      lane.depth = track.lanes.length;
+      track.lanes.push(lane);
+      this.lanes.push(lane);
+      this.laneOfSpan.fill(i, lane.first, lane.end);
+      first = lane.end;
+    }
+  }
+
+  #addPoints(columns) {
+    const tracks = columns["counter.track"];
+    const counts = columns["counter.points"];
+    let first = 0;
+    for (let i = 0; i < tracks.length; i++) {
+      const end = first + counts[i];
+      this.tracks[tracks[i]].points = new Points(columns["point.time"], columns["point.value"], first, end);
+      first = end;
+    }
+  }
+
+  #linkFlows() {
+    this.flowsOut = new Map();
+    this.flowsIn = new Map();
+    const add = (map, key, value) => {
+      const list = map.get(key);
+      if (list) list.push(value);
+      else map.set(key, [value]);
+    };
+    for (let i = 0; i < this.flowFrom.length; i++) {
+      add(this.flowsOut, this.flowFrom[i], this.flowTo[i]);
+      add(this.flowsIn, this.flowTo[i], this.flowFrom[i]);
+    }
+  }
+
+  /** Returns all spans in the order of their begins. */
+  timeOrder() {
+    this.order ??= orderOf(this.spans.begins);
+    return this.order;
+  }
+
+  /** Returns the name of a span. */
+  name(span) {
+    return this.strings[this.spans.names[span]];
+  }
+
+  /** Returns the category of a span, or an empty text. */
+  category(span) {
+    return this.strings[this.spans.categories[span]];
+  }
+
+  /** Returns the lane of a span. */
+  lane(span) {
+    return this.lanes[this.laneOfSpan[span]];
+  }
+
+  /** Returns the span that directly contains another one, or -1. */
+  parent(span) {
+    const lane = this.lane(span);
+    if (lane.depth === 0 || lane.track.kind === "state") return -1;
+    const above = lane.track.lanes[lane.depth - 1];
+    return above.at(this.spans.begins[span]);
+  }
+
+  /** Returns the spans that a span directly contains: lane, first and end, or null. */
+  children(span) {
+    const lane = this.lane(span);
+    const below = lane.track.lanes[lane.depth + 1];
+    if (!below) return null;
+    const { begins, ends } = this.spans;
+    const first = lowerBound(begins, below.first, below.end, begins[span]);
+    let end = lowerBound(begins, first, below.end, ends[span]);
+    // A span without duration may stand exactly at the end.
+    while (end < below.end && begins[end] === ends[span] && ends[end] === ends[span]) end++;
+    return first < end ? { lane: below, first, end } : null;
+  }
+
+  /** Returns the duration of a span without that of the spans in it. */
+  selfTime(span) {
+    const { durations } = this.spans;
+    let time = durations[span];
+    const children = this.children(span);
+    if (children) for (let i = children.first; i < children.end; i++) time -= durations[i];
+    return Math.max(0, time);
+  }
+
+  /** Returns the arguments of a span as pairs of name and text. */
+  args(span) {
+    const set = this.spans.argSets[span];
+    if (set === 0) return [];
+    const begin = set === 1 ? 0 : this.argEnds[set - 2];
+    const reader = new Reader(this.argBytes.subarray(begin, this.argEnds[set - 1]));
+    const args = [];
+    while (reader.at < reader.bytes.length) {
+      args.push([this.strings[reader.varint()], this.#argValue(reader)]);
+    }
+    return args;
+  }
+
+  #argValue(reader) {
+    switch (reader.bytes[reader.at++]) {
+      case 0:
+        return this.strings[reader.varint()];
+      case 1:
+        return String(reader.signed());
+      case 2:
+        return String(reader.double());
+      case 3:
+        return reader.varint() ? "true" : "false";
+      default:
+        throw new Error("an argument of this page has an unknown form");
+    }
+  }
+
+  /** Returns name and place of a thread by its number. */
+  threadLabel(number) {
+    const thread = this.threads[number];
+    if (!thread) return "";
+    const process = this.processes[thread.process];
+    const name = thread.name || `thread ${thread.tid}`;
+    return process?.name && process.name !== name ? `${name} (${process.name})` : name;
+  }
+}

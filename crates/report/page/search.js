@@ -1,0 +1,58 @@
+// Search for spans by name or category, in the order of time.
+
+export class Search {
+  constructor(model) {
+    this.model = model;
+    this.clear();
+  }
+
+  clear() {
+    this.text = "";
+    this.names = null;
+    this.found = new Uint32Array(0);
+    this.at = -1;
+  }
+
+  /** Finds all spans whose name or category contains `text`, without regard to case. */
+  run(text) {
+    this.clear();
+    const wanted = text.trim().toLowerCase();
+    if (!wanted) return;
+    this.text = text;
+    const { strings, spans } = this.model;
+    const matches = new Uint8Array(strings.length);
+    let any = false;
+    for (let i = 1; i < strings.length; i++) {
+      if (strings[i].toLowerCase().includes(wanted)) {
+        matches[i] = 1;
+        any = true;
+      }
+    }
+    this.names = matches;
+    if (!any) return;
+    const { names, categories } = spans;
+    const order = this.model.timeOrder();
+    let number = 0;
+    const found = new Uint32Array(order.length);
+    for (let i = 0; i < order.length; i++) {
+      const span = order[i];
+      if (matches[names[span]] || matches[categories[span]]) found[number++] = span;
+    }
+    this.found = found.slice(0, number);
+  }
+
+  /** Returns the next match after `span`, or the previous one, around the ends; -1 without any. */
+  step(forward, now) {
+    const { found } = this;
+    if (found.length === 0) return -1;
+    if (this.at < 0) {
+      const { begins } = this.model.spans;
+      let first = found.findIndex((span) => begins[span] >= now);
+      if (first < 0) first = 0;
+      this.at = forward ? first : (first + found.length - 1) % found.length;
+    } else {
+      this.at = (this.at + (forward ? 1 : found.length - 1)) % found.length;
+    }
+    return found[this.at];
+  }
+}

@@ -1,0 +1,64 @@
+//! Remarks above the timeline: errors of the file, losses, and notes.
+
+use esatto_trace::{Loss, Summary};
+
+use crate::report::{Notice, NoticeLevel, Report};
+use crate::timeline::MAX_DEPTH;
+
+/// Errors of the file that are shown one by one.
+const MAX_ERRORS: usize = 20;
+
+pub(crate) fn of(summary: &Summary) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for error in summary.errors.iter().take(MAX_ERRORS) {
+        notices.push(notice(NoticeLevel::Error, error.to_string(), "Everything before and after it is shown."));
+    }
+    let more = summary.errors.len().saturating_sub(MAX_ERRORS) as u64 + summary.more_errors;
+    if more > 0 {
+        notices.push(notice(NoticeLevel::Error, format!("{more} more errors of the file"), ""));
+    }
+    let losses = summary.losses();
+    notices.extend(losses.iter().filter(|loss| !loss.expected).map(of_loss));
+    if summary.skipped_packets > 0 {
+        let title =
+            format!("{} packets could not be read, because the state that they need was lost", summary.skipped_packets);
+        let mut skipped = notice(NoticeLevel::Loss, title, "");
+        skipped.remedy = "A shorter `incremental_state_config { clear_period_ms: 5000 }` loses less.".to_owned();
+        notices.push(skipped);
+    }
+    for problem in &summary.data_source_problems {
+        notices.push(notice(NoticeLevel::Warning, format!("{}: {}", problem.data_source, problem.reason), ""));
+    }
+    if summary.interning_errors > 0 {
+        let title = format!("{} names were used but never sent", summary.interning_errors);
+        notices.push(notice(NoticeLevel::Warning, title, ""));
+    }
+    for (problem, number) in &summary.problems {
+        let title = format!("{number} × {}", problem.replace('_', " "));
+        notices.push(notice(NoticeLevel::Warning, title, "The trace breaks a rule of the format."));
+    }
+    notices.extend(losses.iter().filter(|loss| loss.expected).map(of_loss));
+    notices
+}
+
+/// Adds remarks on what the report itself leaves out.
+pub(crate) fn add_of_report(report: &mut Report) {
+    if report.timeline.too_deep > 0 {
+        let title = format!(
+            "{} slices are not shown, because they are nested deeper than {MAX_DEPTH}",
+            report.timeline.too_deep
+        );
+        report.notices.push(notice(NoticeLevel::Warning, title, ""));
+    }
+}
+
+fn notice(level: NoticeLevel, title: impl Into<String>, text: &str) -> Notice {
+    Notice { level, title: title.into(), text: text.to_owned(), remedy: String::new() }
+}
+
+fn of_loss(loss: &Loss) -> Notice {
+    let level = if loss.expected { NoticeLevel::Note } else { NoticeLevel::Loss };
+    let mut notice = notice(level, format!("{} {} ({})", loss.number, loss.what.replace('_', " "), loss.place), "");
+    notice.remedy = loss.remedy(None);
+    notice
+}

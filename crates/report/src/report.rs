@@ -1,0 +1,189 @@
+//! The report of a trace: what the page shows.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use esatto_trace::{Summary, Trace};
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+use crate::columns::Columns;
+use crate::texts::Texts;
+use crate::timeline::Timeline;
+use crate::{notices, page, trace_import};
+
+/// Importance of a [`Notice`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoticeLevel {
+    /// The file could not be read in parts.
+    Error,
+    /// Recorded data is missing.
+    Loss,
+    /// Something in the trace is not as it should be.
+    Warning,
+    /// Worth knowing, and normal.
+    Note,
+}
+
+impl NoticeLevel {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Loss => "loss",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// A remark above the timeline: a loss, an error of the file, or something else worth knowing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notice {
+    /// Its importance.
+    pub level: NoticeLevel,
+    /// The remark in one sentence.
+    pub title: String,
+    /// More about it; may be empty.
+    pub text: String,
+    /// Remedy, such as a line for the config; may be empty. Text between backquotes is code.
+    pub remedy: String,
+}
+
+/// A thread in the tables of the page.
+#[derive(Debug)]
+pub(crate) struct ThreadRow {
+    pub(crate) name: String,
+    pub(crate) tid: i64,
+    pub(crate) process: usize,
+    /// Its track, if it has one.
+    pub(crate) track: Option<u32>,
+}
+
+/// A process in the tables of the page.
+#[derive(Debug)]
+pub(crate) struct ProcessRow {
+    pub(crate) name: String,
+    pub(crate) pid: i64,
+    pub(crate) cmdline: String,
+}
+
+/// A message in the log of the page.
+#[derive(Debug)]
+pub(crate) struct LogRow {
+    pub(crate) time: i64,
+    /// Level of Android's log: 2 (verbose) to 7 (fatal).
+    pub(crate) level: u32,
+    /// The number of its thread + 1, or 0.
+    pub(crate) thread: u32,
+    pub(crate) tag: crate::texts::Text,
+    pub(crate) text: crate::texts::Text,
+}
+
+/// Report of a trace.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub(crate) title: String,
+    pub(crate) summary: String,
+    pub(crate) duration: i64,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) texts: Texts,
+    pub(crate) arguments: Arguments,
+    pub(crate) timeline: Timeline,
+    pub(crate) processes: Vec<ProcessRow>,
+    pub(crate) threads: Vec<ThreadRow>,
+    pub(crate) logs: Vec<LogRow>,
+}
+
+impl Report {
+    /// Reads a trace, and makes its report. `title` is shown above it, usually the file's name.
+    ///
+    /// Errors of the trace are part of the report; everything readable is shown.
+    pub fn read(trace: &[u8], title: &str) -> Self {
+        Self::new(&Trace::read(trace), &Summary::read(trace), title)
+    }
+
+    /// Reads a trace from a file, and makes its report; see [`read`](Self::read).
+    ///
+    /// The file is read twice.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read again from its begin.
+    pub fn read_file(mut file: impl Read + Seek, title: &str) -> io::Result<Self> {
+        let summary = Summary::read(&mut file);
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Self::new(&Trace::read(&mut file), &summary, title))
+    }
+
+    fn new(trace: &Trace, summary: &Summary, title: &str) -> Self {
+        let mut report = Self { title: title.to_owned(), notices: notices::of(summary), ..Self::default() };
+        trace_import::add(&mut report, trace, summary);
+        notices::add_of_report(&mut report);
+        report
+    }
+
+    /// Returns the remarks above the timeline, the gravest first.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// Returns true if the trace had nothing that the page shows.
+    pub fn is_empty(&self) -> bool {
+        self.timeline.tracks.is_empty() && self.processes.is_empty()
+    }
+
+    /// Returns the number of slices and other spans on the timeline.
+    pub fn spans(&self) -> usize {
+        self.timeline.spans()
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `out` fails.
+    pub fn write(self, out: &mut impl Write) -> io::Result<()> {
+        let mut columns = Columns::default();
+        let tracks = self.timeline.write(&mut columns);
+        self.arguments.write(&mut columns);
+        columns.deltas("log.time", self.logs.iter().map(|log| log.time));
+        columns.unsigned("log.level", self.logs.iter().map(|log| log.level));
+        columns.unsigned("log.thread", self.logs.iter().map(|log| log.thread));
+        columns.unsigned("log.tag", self.logs.iter().map(|log| log.tag.0));
+        columns.unsigned("log.text", self.logs.iter().map(|log| log.text.0));
+        columns.texts("strings", self.texts.iter());
+        let (columns, blocks) = columns.finish();
+        let notice = |notice: &Notice| {
+            json!({
+                "level": notice.level.name(),
+                "title": notice.title,
+                "text": notice.text,
+                "remedy": notice.remedy,
+            })
+        };
+        let process =
+            |process: &ProcessRow| json!({ "name": process.name, "pid": process.pid, "cmdline": process.cmdline });
+        let thread = |thread: &ThreadRow| {
+            json!({
+                "name": thread.name,
+                "tid": thread.tid,
+                "process": thread.process,
+                "track": thread.track.map_or(-1, i64::from),
+            })
+        };
+        let description = json!({
+            "title": self.title,
+            "summary": self.summary,
+            "duration": self.duration,
+            "facts": self.facts.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect::<Value>(),
+            "notices": self.notices.iter().map(notice).collect::<Value>(),
+            "processes": self.processes.iter().map(process).collect::<Value>(),
+            "threads": self.threads.iter().map(thread).collect::<Value>(),
+            "tracks": tracks,
+            "columns": columns,
+        });
+        page::write(out, &description, &blocks)
+    }
+}
