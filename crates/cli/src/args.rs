@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Top(Top),
     /// Summarize the content of a trace file
     Info(Info),
+    /// Write an HTML page that shows a trace; it needs no network
+    Report(Report),
     /// Write, check, explain and convert configs of recordings
     Config(Config),
     /// Find out whether this machine is ready to record
@@ -350,6 +352,18 @@ pub(crate) struct Man {
     /// Folder for the pages; it must exist
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Trace file to show; - is standard input
+    pub(crate) file: PathBuf,
+    /// File for the page; - is standard output [default: that of the trace, with .html at its end]
+    #[arg(short, long, value_name = "PAGE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file also if it is no report
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@
 //! list ──── programs of a service
 //! sessions, snapshot, top ─ sessions of a service
 //! info ──── esatto-trace
+//! report ── esatto-report
 //! config ── text format, JSON, rules for configs
 //! doctor ── sockets, rights and limits of this machine
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
@@ -54,7 +55,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
-use crate::commands::{completions, demo, info, list, man, record, sessions, snapshot, top};
+use crate::commands::{completions, demo, info, list, man, record, report, sessions, snapshot, top};
 use crate::console::say;
 
 fn main() -> ExitCode {
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(args.shell),

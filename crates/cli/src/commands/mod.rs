@@ -6,6 +6,7 @@ pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod record;
+pub(crate) mod report;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
 pub(crate) mod top;

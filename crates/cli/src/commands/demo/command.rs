@@ -12,7 +12,7 @@ use esatto_trace::Summary;
 use esatto_trace::escape::Line;
 
 use crate::args::{self, Stage};
-use crate::commands::info;
+use crate::commands::{info, report};
 use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
 use crate::private_service::PrivateService;
@@ -72,10 +72,18 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     let result = pipeline.result().map_or_else(String::new, |result| format!("{}\n", Line(result)));
     let table = table(&info::read(&args.out)?);
     let name = Line(args.out.display());
-    let text = format!(
-        "{result}{table}\nTo see the trace, open https://ui.perfetto.dev and drop {name} on the page. The file stays in \
-         your browser.\nTo summarize it, run `esatto info {name}`.\n"
-    );
+    let page = match report::write_beside(&args.out) {
+        Ok(page) => format!(
+            "To see the trace, open {0} in a browser; it needs no network:\n  xdg-open {0}\nOr open \
+             https://ui.perfetto.dev and drop {name} on the page. The file stays in your browser.",
+            Line(page.display())
+        ),
+        Err(failure) => format!(
+            "There is no report: {failure}\nTo see the trace, open https://ui.perfetto.dev and drop {name} on the \
+             page. The file stays in your browser."
+        ),
+    };
+    let text = format!("{result}{table}\n{page}\nTo summarize it, run `esatto info {name}`.\n");
     console::print(&text).attempt(|| "cannot show the result".to_owned())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,159 @@
+//! The command `esatto report`: one HTML page that shows a trace without a network.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use esatto_report::{NoticeLevel, Report};
+use esatto_trace::escape::Line;
+
+use crate::args;
+use crate::console::say;
+use crate::failure::{Attempt as _, Failure};
+
+/// The mark of our pages, within their first bytes.
+const MARK: &[u8] = b"content=\"esatto report\"";
+/// Usual extensions of traces.
+const EXTENSIONS: [&str; 4] = ["pftrace", "perfetto-trace", "perfetto", "pb"];
+/// Bytes of a page that contain the mark.
+const HEAD: u64 = 2048;
+
+pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
+    let report = read(&args.file)?;
+    if args.output.as_deref().is_some_and(|output| output.as_os_str() == "-") {
+        report.write(&mut io::stdout().lock()).attempt(|| "cannot print the report".to_owned())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let output = args.output.clone().unwrap_or_else(|| page_beside(&args.file));
+    if !args.force {
+        refuse_to_replace(&output)?;
+    }
+    let spans = report.spans();
+    let count = |level| report.notices().iter().filter(|notice| notice.level == level).count();
+    let (errors, losses) = (count(NoticeLevel::Error), count(NoticeLevel::Loss));
+    let bytes = write(report, &output)?;
+    say!("Wrote the report {}: {spans} slices, {}", Line(output.display()), size(bytes));
+    if errors + losses > 0 {
+        say!("It begins with what is missing: {losses} losses, {errors} errors of the file");
+    }
+    say!("Open it in any browser; it needs no network: xdg-open {}", Line(output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<Report, Failure> {
+    if path.as_os_str() == "-" {
+        let mut trace = Vec::new();
+        io::stdin()
+            .lock()
+            .read_to_end(&mut trace)
+            .attempt(|| "cannot read the trace from standard input".to_owned())?;
+        return Ok(Report::read(&trace, "trace"));
+    }
+    let what = || format!("cannot read the trace {}", path.display());
+    let file = File::open(path).attempt(what)?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let report = Report::read_file(BufReader::new(file), &name).attempt(what)?;
+    if report.is_empty() && report.notices().iter().any(|notice| notice.level == NoticeLevel::Error) {
+        let why = report.notices()[0].title.clone();
+        return Err(Failure::new(format!("{} is not a Perfetto trace", path.display()), why));
+    }
+    Ok(report)
+}
+
+/// Writes the report of a trace beside it, and returns the name of the page.
+///
+/// # Errors
+///
+/// As those of the command.
+pub(crate) fn write_beside(trace: &Path) -> Result<PathBuf, Failure> {
+    let report = read(trace)?;
+    let output = page_beside(trace);
+    refuse_to_replace(&output)?;
+    write(report, &output)?;
+    Ok(output)
+}
+
+/// Returns the name of the page of a trace: that of the trace, with `.html` instead of a usual
+/// extension of traces, or after another one.
+fn page_beside(trace: &Path) -> PathBuf {
+    if trace.as_os_str() == "-" {
+        return PathBuf::from("trace.html");
+    }
+    if trace.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
+        return trace.with_extension("html");
+    }
+    let mut name = OsString::from(trace);
+    name.push(".html");
+    name.into()
+}
+
+/// Refuses to replace a file that is no report.
+fn refuse_to_replace(path: &Path) -> Result<(), Failure> {
+    let mut head = Vec::new();
+    match File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(_) => {}
+        Ok(file) => {
+            let _ = file.take(HEAD).read_to_end(&mut head);
+        }
+    }
+    if head.windows(MARK.len()).any(|bytes| bytes == MARK) {
+        return Ok(());
+    }
+    let what = format!("cannot write the report {}", path.display());
+    Err(Failure::new(what, "the file is there, and it is no report").hint("--force replaces it; -o names another one"))
+}
+
+/// Writes the page, and returns its size. A page that cannot be written whole leaves no file.
+fn write(report: Report, path: &Path) -> Result<u64, Failure> {
+    let what = || format!("cannot write the report {}", path.display());
+    if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
+        // A pipe or a device takes the page as it comes.
+        let mut file = BufWriter::new(File::options().write(true).open(path).attempt(what)?);
+        report.write(&mut file).and_then(|()| file.flush()).attempt(what)?;
+        return Ok(0);
+    }
+    let mut part = OsString::from(path);
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let written = File::create(&part).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        report.write(&mut file)?;
+        file.flush()?;
+        let size = file.get_ref().metadata()?.len();
+        fs::rename(&part, path)?;
+        Ok(size)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written.attempt(what)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..1_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_beside_the_trace() {
+        assert_eq!(page_beside(Path::new("a/t.pftrace")), Path::new("a/t.html"));
+        assert_eq!(page_beside(Path::new("t.pftrace.gz")), Path::new("t.pftrace.gz.html"));
+        assert_eq!(page_beside(Path::new("trace")), Path::new("trace.html"));
+        assert_eq!(page_beside(Path::new("-")), Path::new("trace.html"));
+    }
+
+    #[test]
+    fn sizes_have_two_or_three_digits() {
+        assert_eq!([999, 54_321, 1_250_000].map(size), ["999 bytes", "54 kB", "1.2 MB"]);
+    }
+}
