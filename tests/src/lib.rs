@@ -32,7 +32,7 @@ pub mod workload;
 
 pub use harness::{Harness, Recording};
 pub use implementation::{Conversation, Implementation};
-pub use peers::{Peer, beside_this_test, esatto_bin, filter_bin, protoc_plugin};
+pub use peers::{Peer, beside_this_test, esatto_bin, filter_bin, node_modules, protoc_plugin};
 pub use program::{DEADLINE, Program, Signal, wait_until};
 pub use skip::{Skip, skip};
 pub use terminal::Terminal;

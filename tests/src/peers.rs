@@ -74,6 +74,12 @@ pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../xtask/peers").join(name)
 }
 
+/// The modules of Node.js that drive a browser.
+#[must_use]
+pub fn node_modules() -> PathBuf {
+    folder().join("node")
+}
+
 /// Our command line program.
 ///
 /// `ESATTO_BIN` names it (`cargo xtask test` does); else it is the one beside the running test.

@@ -38,21 +38,26 @@ pub fn open(harness: &Harness, trace: &Path, options: &[&str]) -> Shown {
         Some(folder) => Path::new(&folder).join(name),
         None => harness.path(name),
     };
-    // One browser at a time: it takes all there is of memory and processors.
-    static BROWSER: Mutex<()> = Mutex::new(());
-    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let check = || {
         let mut command = Command::new(peers::script("ui-check"));
         command.args(["--timeout", "60"]).args(options).arg(trace).arg(&picture);
         command.output().expect("ui-check starts")
     };
-    let mut output = check();
+    let mut output = in_turn(check);
     if output.status.code() == Some(BROWSER_HANGS) {
         eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-        output = check();
+        output = in_turn(check);
     }
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "ui-check: {}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
     assert!(std::fs::metadata(&picture).is_ok_and(|file| file.len() > 10_000), "a picture");
     Shown(text.lines().filter_map(|line| line.split_once(": ")).map(|(k, v)| (k.into(), v.into())).collect())
+}
+
+/// Runs something with a browser. One browser runs at a time: it takes all there is of memory and
+/// processors.
+pub fn in_turn<R>(run: impl FnOnce() -> R) -> R {
+    static BROWSER: Mutex<()> = Mutex::new(());
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    run()
 }

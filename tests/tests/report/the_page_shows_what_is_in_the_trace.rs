@@ -1,0 +1,124 @@
+//! The page has the slices that the trace processor finds, and files are never replaced by mistake.
+
+use esatto_tests::{Harness, Peer, esatto_bin, skip, tp};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Returns a trace that Perfetto's programs have written.
+pub(crate) fn trace(name: &str) -> Vec<u8> {
+    std::fs::read(path_of(name)).expect("it is in the tree")
+}
+
+fn path_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("traces/official-v56-{name}.pftrace"))
+}
+
+/// Returns a trace that ends within a packet.
+pub(crate) fn torn() -> Vec<u8> {
+    let mut trace = trace("track-events");
+    trace.truncate(trace.len() - 7);
+    trace
+}
+
+fn report(harness: &Harness, args: &[&str]) -> Output {
+    let mut command = Command::new(esatto_bin());
+    command.arg("report").args(args).current_dir(harness.path(""));
+    command.output().expect("it runs")
+}
+
+/// Writes the page of a trace with this title.
+pub(crate) fn page_of(harness: &Harness, trace: &[u8], title: &str) -> PathBuf {
+    // A title may not be the name of a file.
+    let report = esatto_report::Report::read(trace, title);
+    let page = harness.path("page.html");
+    let mut file = std::fs::File::create(&page).expect("a file");
+    report.write(&mut file).expect("a page");
+    page
+}
+
+/// Plays a scenario of `browser.mjs` on a page.
+pub(crate) fn play(harness: &Harness, page: &Path, scenario: &str) {
+    let picture = match std::env::var_os("ESATTO_SCREENSHOTS") {
+        Some(folder) => Path::new(&folder).join(format!("report-{scenario}.png")),
+        None => harness.path("picture.png"),
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report/browser.mjs");
+    let mut command = Command::new("node");
+    command.arg(script).arg(esatto_tests::node_modules()).arg(page).arg(picture).arg(scenario);
+    let output = esatto_tests::ui::in_turn(|| command.output().expect("Node.js"));
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(output.status.success() && out.trim() == "fine", "{out}{err}");
+}
+
+#[test]
+fn as_many_slices_as_the_trace_processor_finds() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let harness = Harness::new();
+        for name in ["track-events", "ring-buffer-wrapped", "long-two-buffers", "deflate"] {
+            let trace = path_of(name);
+            let output = report(&harness, &[trace.to_str().expect("a path"), "-o", &format!("{name}.html")]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{said}");
+            let rows = tp::rows(&trace, "select count(*) as slices from slice");
+            assert!(said.contains(&format!("{} slices", rows[0].int("slices"))), "{name}: {said}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_page_is_beside_its_trace_and_replaced_by_the_next_one() {
+    let harness = Harness::new();
+    harness.write("t.pftrace", trace("track-events"));
+    for _ in 0..2 {
+        let output = report(&harness, &["t.pftrace"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let page = std::fs::read_to_string(harness.path("t.html")).expect("the page");
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    assert!(!page.contains("http://") && !page.contains("https://"), "the page names no address");
+}
+
+#[test]
+fn other_files_are_not_replaced() {
+    let harness = Harness::new();
+    harness.write("t.pftrace", trace("track-events"));
+    harness.write("t.html", "<p>mine");
+    let output = report(&harness, &["t.pftrace"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the file is there, and it is no report") && said.contains("--force"), "{said}");
+    assert_eq!(std::fs::read(harness.path("t.html")).expect("it is there"), b"<p>mine");
+    assert!(report(&harness, &["t.pftrace", "--force"]).status.success());
+}
+
+#[test]
+fn a_torn_trace_is_shown_as_far_as_it_goes() {
+    let harness = Harness::new();
+    harness.write("t.pftrace", torn());
+    let output = report(&harness, &["t.pftrace"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("1 errors of the file"), "{said}");
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused() {
+    let harness = Harness::new();
+    harness.write("t.pftrace", "#!/bin/sh\n");
+    let output = report(&harness, &["t.pftrace"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("t.pftrace is not a Perfetto trace"), "{said}");
+    assert!(!harness.path("t.html").exists());
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_page() {
+    let harness = Harness::new();
+    harness.write("t.pftrace", trace("track-events"));
+    let output = report(&harness, &["t.pftrace", "-o", "/dev/full"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write the report /dev/full"), "{said}");
+}
