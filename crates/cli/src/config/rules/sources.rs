@@ -9,9 +9,12 @@ use crate::config::finding::Finding;
 use crate::config::known_sources::{self, CONFIGS};
 use crate::empty_recording::wants_kernel_events;
 use esatto_daemon_program::closest;
+use esatto_probes::closest_ftrace_event;
 
 /// Unknown events of a data source that are told.
 const LISTED_EVENTS: usize = 100;
+/// Events of a data source that are compared with the known ones.
+const LOOKED_AT_EVENTS: usize = 1000;
 
 pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
     let known = known_sources::names();
@@ -98,43 +101,36 @@ fn ftrace(config: &DataSourceConfig, path: &str) -> Vec<Finding> {
     findings
 }
 
-/// Tells of names of events that are probably mistyped. A kernel may have events that no schema
-/// knows.
+/// Tells of events whose names or groups are probably mistyped, as far as the probes know them. A
+/// kernel may have more.
 fn unknown_events(config: &FtraceConfig, path: &str) -> Vec<Finding> {
-    let Some(known) = known_events() else { return Vec::new() };
     let mut findings = Vec::new();
-    for (i, event) in config.ftrace_events.iter().enumerate() {
+    for (i, event) in config.ftrace_events.iter().enumerate().take(LOOKED_AT_EVENTS) {
         if findings.len() == LISTED_EVENTS {
             break;
         }
         let event = String::from_utf8_lossy(event.as_bytes());
         let (group, name) = event.rsplit_once('/').map_or((None, &event[..]), |(group, name)| (Some(group), name));
-        if name == "*" || known.iter().any(|known| known == name) {
+        let close = closest_ftrace_event(&event);
+        let is_known = close.as_ref().is_some_and(|close| {
+            // A config may leave out the group.
+            *close == event || group.is_none() && close.rsplit('/').next() == Some(name)
+        });
+        if name == "*" || is_known {
             continue;
         }
-        let close = closest(name, known.iter().map(String::as_str));
         let field = format!("{path}.ftrace_config.ftrace_events[{i}]");
+        let finding = Finding::warning(field, format!("no event of this name is known: {event:?}"));
         match (close, group) {
-            (Some(close), group) => {
-                let group = group.map_or(String::new(), |group| format!("{group}/"));
-                let finding = Finding::warning(field, format!("no event of this name is known: {event:?}"));
-                findings.push(finding.remedy(format!("did you mean \"{group}{close}\"?")));
-            }
+            (Some(close), _) => findings.push(finding.remedy(format!("did you mean {close:?}?"))),
             (None, None) => {
-                let finding = Finding::warning(field, format!("no event of this name is known: {event:?}"));
                 findings.push(finding.remedy("write it with its group, as in \"sched/sched_switch\""));
             }
+            // Modules of the kernel have groups of their own.
             (None, Some(_)) => {}
         }
     }
     findings
-}
-
-/// Returns the names of the events that the schema has.
-fn known_events() -> Option<Vec<String>> {
-    let pool = crate::trace_config::message().ok()?;
-    let event = pool.parent_pool().get_message_by_name("perfetto.protos.FtraceEvent")?;
-    Some(event.fields().map(|field| field.name().to_owned()).collect())
 }
 
 fn process_stats(config: &DataSourceConfig, has_ftrace: bool, path: &str) -> Vec<Finding> {
@@ -285,6 +281,7 @@ mod tests {
     fn a_mistyped_event_is_told() {
         let events = |events: &str| format!("name: 'linux.ftrace' ftrace_config {{ ftrace_events: '{events}' }}");
         assert_told(&events("sched/sched_swich"), "no event of this name is known: \"sched/sched_swich\"");
+        assert_told(&events("shed/sched_switch"), "no event of this name is known: \"shed/sched_switch\"");
         assert_told(&events("my_own_driver_event"), "no event of this name is known");
         for known in ["sched/sched_switch", "sched_switch", "sched/*", "my_driver/of_my_own"] {
             assert_eq!(of(&events(known)), [""; 0], "{known}");
