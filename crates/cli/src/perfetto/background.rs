@@ -5,10 +5,13 @@
 //! tells the first one by a pipe.
 
 use core::time::Duration;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::time::Instant;
 
@@ -40,6 +43,7 @@ impl Parent {
     /// Leaves the terminal and the current folder, and tells the first process. Returns the pipe,
     /// in which the first process may expect another byte.
     pub(crate) fn leave(mut self) -> io::Result<File> {
+        take_name();
         // Fails only for the leader of a process group; a process that was just started is none.
         rustix::process::setsid()?;
         rustix::process::chdir("/")?;
@@ -50,6 +54,15 @@ impl Parent {
         self.0.write_all(&[DETACHED])?;
         Ok(self.0)
     }
+}
+
+/// Gives this process the name by which it was called, so that `killall perfetto` finds it. It has
+/// been started by the path of the program's file, which has another name.
+fn take_name() {
+    let name = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&name).file_name().unwrap_or_default();
+    // Only for people who look at the list of processes.
+    let _ = CString::new(name.as_bytes()).map(|name| rustix::thread::set_name(&name));
 }
 
 /// Starts the second process. Waits until it has left the terminal, or has failed before that, and
