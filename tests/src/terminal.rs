@@ -93,6 +93,17 @@ impl Terminal {
         self.keyboard.write_all(b"\x04").expect("the terminal takes it");
     }
 
+    /// Types Ctrl-C. The terminal may be that of no process group, so the program gets the signal
+    /// itself.
+    ///
+    /// # Panics
+    ///
+    /// The program has ended.
+    pub fn type_interrupt(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    }
+
     /// Waits for the end of the program. Returns its status and all that was shown.
     ///
     /// # Panics

@@ -4,7 +4,6 @@ use core::fmt;
 
 use esatto_daemon_program::closest;
 use esatto_schema::trace_config::DataSource;
-use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::producer_filter::{HOST, ProducerFilter, names_host};
@@ -217,8 +216,10 @@ impl EmptyRecording<'_> {
         for source in self.config.data_sources.iter().filter(of_events) {
             let filter = ProducerFilter::of(source, self.config);
             let programs = self.programs.programs.iter().filter(|program| filter.accepts(program));
-            let names = sorted(categories(programs).map(|category| category.name.as_str()));
+            let known: Vec<&Category> = categories(programs).collect();
+            let names = sorted(known.iter().map(|category| category.name.as_str()));
             unknown.extend(unknown_categories(&event_config(source), names));
+            unknown.extend(unknown_tags(&event_config(source), &known));
         }
         unknown.dedup();
         (!unknown.is_empty()).then(|| unknown.join("; "))
@@ -341,8 +342,11 @@ impl EmptyRecording<'_> {
                     .to_owned()
             });
         }
-        let hint = if self.is_default {
+        let names_all = config.enabled_categories.iter().any(|pattern| pattern.as_bytes() == b"*");
+        let hint = if self.is_default && names_all {
             "record with --all-categories"
+        } else if self.is_default {
+            "name them in --category, or their tags as in --category tag:slow"
         } else {
             "name them in enabled_categories, or their tags in enabled_tags"
         };
@@ -422,6 +426,19 @@ fn unknown_categories(config: &TrackEventConfig, names: Vec<&str>) -> Option<Str
     is_told.then(|| format!("no category matches {}. Known are: {}", unknown.join(", "), Names(names)))
 }
 
+/// Returns which tags of a config no known category has. Each config may name those that are off by
+/// default.
+fn unknown_tags(config: &TrackEventConfig, known: &[&Category]) -> Option<String> {
+    let tags = sorted(known.iter().flat_map(|category| &category.tags).map(String::as_str));
+    let wanted = config.enabled_tags.iter().map(|tag| String::from_utf8_lossy(tag.as_bytes()));
+    let unknown: Vec<String> = wanted
+        .filter(|tag| !["slow", "debug"].contains(&&**tag) && !tags.iter().any(|known| matches(tag, known)))
+        .map(|tag| or_close(&tag, &tags))
+        .collect();
+    let is_told = !unknown.is_empty() && !known.is_empty();
+    is_told.then(|| format!("no category has the tag {}. Known tags are: {}", unknown.join(", "), Names(tags)))
+}
+
 fn name_of(source: &DataSource) -> String {
     let name = source.config.as_ref().and_then(|config| config.name.as_ref());
     name.map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned())
@@ -469,7 +486,7 @@ fn names_of<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Names<'a> {
 
 /// Some names in quotes.
 #[derive(Debug)]
-struct Names<'a>(Vec<&'a str>);
+pub(crate) struct Names<'a>(pub(crate) Vec<&'a str>);
 
 impl fmt::Display for Names<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -482,41 +499,6 @@ impl fmt::Display for Names<'_> {
         match self.0.len().checked_sub(MAX_NAMES) {
             None | Some(0) => Ok(()),
             Some(more) => write!(f, " and {more} more (see `esatto list`)"),
-        }
-    }
-}
-
-/// A trigger config whose trigger did not come.
-#[derive(Debug)]
-pub(crate) struct MissingTrigger {
-    names: Vec<String>,
-}
-
-impl MissingTrigger {
-    /// Returns the mode of the config's triggers, if it has any (`docs/spec/service.md` §14).
-    pub(crate) fn mode(config: &TraceConfig) -> Option<TriggerMode> {
-        let triggers = config.trigger_config.as_ref()?;
-        if triggers.use_clone_snapshot_if_available == Some(true) {
-            return Some(TriggerMode::CLONE_SNAPSHOT);
-        }
-        triggers.trigger_mode.filter(|mode| *mode != TriggerMode::UNSPECIFIED)
-    }
-
-    pub(crate) fn of(config: &TraceConfig) -> Self {
-        let triggers = config.trigger_config.iter().flat_map(|config| &config.triggers);
-        let names = triggers.map(|trigger| {
-            let name = trigger.name.as_ref();
-            name.map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned())
-        });
-        Self { names: names.collect() }
-    }
-}
-
-impl fmt::Display for MissingTrigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.names[..] {
-            [name] => write!(f, "the trigger {name:?} did not come"),
-            names => write!(f, "none of the triggers came: {}", Names(names.iter().map(String::as_str).collect())),
         }
     }
 }

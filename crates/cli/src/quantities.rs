@@ -5,6 +5,8 @@ use core::time::Duration;
 /// Longest time of a recording in milliseconds. Services refuse a longer one
 /// (`docs/spec/service.md` §5).
 const LONGEST_TIME_MS: u64 = 7 * 24 * 3600 * 1000;
+/// The same as a duration.
+pub(crate) const LONGEST_TIME: Duration = Duration::from_millis(LONGEST_TIME_MS);
 
 /// Parses `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {

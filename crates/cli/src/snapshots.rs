@@ -15,6 +15,7 @@ use esatto_schema::observable_events::CloneTriggerHit;
 use esatto_schema::{CloneSessionRequest, CloneSessionResponseReader, ReadBuffersRequest, ReadBuffersResponseReader};
 
 use crate::failure::{Attempt as _, Failure};
+use crate::machine_losses::MachineLosses;
 use crate::service_connection::{connect, lost};
 use crate::trace_content::{Content, ReceivedTriggers, Trigger};
 use crate::trace_output::{MAX_PACKET_BYTES, Output};
@@ -55,20 +56,39 @@ pub(crate) struct Snapshot {
     pub(crate) bytes: u64,
     pub(crate) trigger: String,
     pub(crate) has_events: bool,
+    /// Data of the machine that the session lacked until then.
+    pub(crate) machine: MachineLosses,
+    /// Data sources of machines that did not record everything, and the reasons.
+    pub(crate) problems: BTreeSet<(String, String)>,
+}
+
+impl Snapshot {
+    fn new(output: &Output, trigger: String, content: Content) -> Self {
+        Self {
+            path: output.name().to_owned(),
+            bytes: output.final_bytes(false).unwrap_or(0),
+            trigger,
+            has_events: content.has_events,
+            machine: content.machine,
+            problems: content.problems,
+        }
+    }
 }
 
 impl Snapshots {
     /// Prepares for snapshots in the files `BASE.0`, `BASE.1` and so on.
     /// Each may take `max_bytes`. If triggers have delays, `delayed_session` is the session's name.
+    /// `wants_problems` looks for data of machines that was not recorded.
     pub(crate) fn new(
         address: &Address,
         base: &Path,
         max_bytes: u64,
         delayed_session: Option<ProtoString>,
+        wants_problems: bool,
     ) -> Result<Self, Failure> {
         let (hits, waiting) = mpsc::sync_channel(MAX_WAITING);
         let (sender, results) = mpsc::channel();
-        let mut files = Files { base: base.to_owned(), next: 0, max_bytes };
+        let mut files = Files { base: base.to_owned(), next: 0, max_bytes, wants_problems };
         let delays = Arc::<Mutex<Delays>>::default();
         let body = {
             let (address, delays) = (address.clone(), Arc::clone(&delays));
@@ -180,9 +200,16 @@ struct Files {
     next: u64,
     /// Bytes of each file.
     max_bytes: u64,
+    /// Look for data of machines that was not recorded.
+    wants_problems: bool,
 }
 
 impl Files {
+    /// Returns what is to be looked for in a snapshot.
+    fn content(&self) -> Content {
+        Content { wants_problems: self.wants_problems, ..Content::default() }
+    }
+
     /// Creates the next file whose name is free.
     fn create(&mut self) -> Result<Output, Failure> {
         loop {
@@ -218,7 +245,7 @@ fn save(
     };
     let mut client = clone_session(address, &request, &what)?;
     let mut output = files.create()?;
-    let mut content = Content::default();
+    let mut content = files.content();
     let mut triggers = ReceivedTriggers::default();
     read(&mut client, files.max_bytes, &what, |packet| {
         triggers.packet(packet);
@@ -229,8 +256,7 @@ fn save(
     })?;
     triggers.came.into_iter().for_each(|trigger| lock(delays).begin(trigger));
     output.finish()?;
-    let bytes = output.final_bytes(false).unwrap_or(0);
-    Ok(Snapshot { path: output.name().to_owned(), bytes, trigger, has_events: content.has_events })
+    Ok(Snapshot::new(&output, trigger, content))
 }
 
 /// Saves a snapshot if triggers have come whose delay is not over. Only a clone tells them, at its
@@ -244,7 +270,7 @@ fn save_delayed(
     let what = "cannot look for a trigger whose delay is not over";
     let request = CloneSessionRequest { unique_session_name: Some(session), ..CloneSessionRequest::default() };
     let mut client = clone_session(address, &request, what)?;
-    let mut content = Content::default();
+    let mut content = files.content();
     let mut triggers = ReceivedTriggers::default();
     let mut held = Vec::new();
     let mut output = None;
@@ -274,9 +300,8 @@ fn save_delayed(
     }
     let mut output = output.map_or_else(|| write_held(files, &mut held), Ok)?;
     output.finish()?;
-    let bytes = output.final_bytes(false).unwrap_or(0);
     let trigger = names.into_iter().collect::<Vec<_>>().join(", ");
-    Ok(Some(Snapshot { path: output.name().to_owned(), bytes, trigger, has_events: content.has_events }))
+    Ok(Some(Snapshot::new(&output, trigger, content)))
 }
 
 fn write_held(files: &mut Files, held: &mut Vec<Vec<u8>>) -> Result<Output, Failure> {

@@ -48,6 +48,14 @@ impl Terminal {
         Self::of(std::io::stderr(), std::io::stderr().is_terminal())
     }
 
+    /// Returns the columns of the terminal at standard error, however few they are.
+    pub(crate) fn columns_of_stderr() -> usize {
+        match rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col)) {
+            0 => COLUMNS,
+            columns => columns,
+        }
+    }
+
     fn of(stream: impl AsFd, is_terminal: bool) -> Self {
         if !is_terminal {
             return Self { columns: COLUMNS, has_colours: false };
@@ -86,6 +94,17 @@ impl Terminal {
     pub(crate) fn wrap_with(self, lead: &str, text: &str) -> String {
         wrapped(&format!("{lead}{text}"), self.columns, lead)
     }
+}
+
+/// Returns whether the locale of the user has characters beyond ASCII.
+pub(crate) fn has_unicode() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    // In the order of setlocale(3).
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    locale.is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// Breaks a text between words. A word that is too long has a line of its own.

@@ -12,9 +12,9 @@ use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 use esatto_trace::escape::Line;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
-use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
 use crate::file_kind::is_trace_of_service;
+use crate::missing_trigger::MissingTrigger;
 
 /// Longest text of a config.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -75,15 +75,20 @@ pub(crate) fn preset(name: &str, all_categories: bool) -> Result<TraceConfig, Fa
     let mut config = from_text(preset.name, preset.text.as_bytes())?;
     if all_categories {
         let events = track_events(true).data_sources.into_iter().next().and_then(|source| source.config);
-        for its in config.data_sources.iter_mut().filter_map(|source| source.config.as_mut()) {
-            if let (Some(events), true) =
-                (&events, its.name.as_ref().is_some_and(|name| name.as_bytes() == b"track_event"))
-            {
-                its.track_event_config.clone_from(&events.track_event_config);
-            }
+        if let Some(events) = events.and_then(|events| events.track_event_config) {
+            set_track_events(&mut config, &events);
         }
     }
     Ok(config)
+}
+
+/// Sets which track events a config records.
+pub(crate) fn set_track_events(config: &mut TraceConfig, events: &TrackEventConfig) {
+    for its in config.data_sources.iter_mut().filter_map(|source| source.config.as_mut()) {
+        if its.name.as_ref().is_some_and(|name| name.as_bytes() == b"track_event") {
+            its.track_event_config = Some(events.clone().into());
+        }
+    }
 }
 
 /// Reads a config; `-` is standard input. It is in text format, in which every mistake is reported
@@ -203,6 +208,22 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
         None => Ok(()),
         Some(Refusal { why, remedy, .. }) => Err(Failure::new("cannot use the config", why).hint(remedy)),
     }
+}
+
+/// Bytes of the largest config that a service takes: it travels in one message
+/// (`docs/spec/service.md`, bounds).
+const LARGEST_BYTES: usize = 131_039;
+
+/// Refuses configs that do not fit into a message to the service.
+pub(crate) fn check_size(config: &TraceConfig) -> Result<(), Failure> {
+    let size = config.encode().len();
+    if size <= LARGEST_BYTES {
+        return Ok(());
+    }
+    let why = format!("encoded it has {size} bytes, and a service takes at most {LARGEST_BYTES}, one message");
+    Err(Failure::new("cannot use the config", why).hint(
+        "use patterns such as \"sched/*\" in place of long lists, or record with several smaller configs at once",
+    ))
 }
 
 /// Reason why a config records nothing, whichever programs there are.

@@ -1,7 +1,7 @@
 //! `esatto top` shows what sessions record, and what they lose.
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Signal, esatto_bin};
+use esatto_tests::{Harness, Implementation, Signal, Terminal, esatto_bin};
 use serde_json::Value;
 use std::process::Output;
 
@@ -36,6 +36,65 @@ fn a_ring_that_is_full_shows_how_much_it_holds() {
     assert!(text.contains("session 1 ring: started") && text.contains("buffers { size_kb: 128 }"), "{text}");
     let unknown = top(&harness, &["--once", "nobody"]);
     assert!(!unknown.status.success());
+}
+
+/// Starts `esatto top` on a terminal.
+fn on_terminal(harness: &Harness, columns: u16) -> Terminal {
+    let mut command = harness.command(esatto_bin());
+    Terminal::start(command.args(["top", "-i", "50ms"]).env("LC_ALL", "C"), columns)
+}
+
+/// Clears the screen and goes to its begin.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+#[test]
+fn a_terminal_is_painted_again_until_ctrl_c() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _application = harness.application(Implementation::Ours, ENDLESS);
+    harness.wait_for_data_source("track_event");
+    let mut terminal = on_terminal(&harness, 100);
+    let seen = terminal.wait_for("No session runs.", 0);
+    let config = "unique_session_name: \"ring\" buffers { size_kb: 64 fill_policy: RING_BUFFER } \
+                  data_sources { config { name: \"track_event\" } }";
+    let _recording = harness.record(Implementation::Ours, "trace", config);
+    let seen = terminal.wait_for("session 1 ring: started", seen);
+    let seen = terminal.wait_for(CLEAR, seen);
+    let _ = terminal.wait_for("session 1 ring: started", seen);
+    terminal.type_interrupt();
+    let (status, shown) = terminal.wait();
+    assert!(status.success() && shown.starts_with(CLEAR) && shown.ends_with('\n') && shown.is_ascii(), "{shown:?}");
+}
+
+#[test]
+fn a_terminal_of_20_columns_cuts_lines() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _recording = harness.record(
+        Implementation::Ours,
+        "trace",
+        "unique_session_name: \"long-name\" \
+        buffers { size_kb: 64 } data_sources { config { name: \"track_event\" } }",
+    );
+    harness.wait_for_sessions(1);
+    let mut terminal = on_terminal(&harness, 20);
+    let _ = terminal.wait_for("session 1 long-name:", 0);
+    terminal.type_interrupt();
+    let (status, shown) = terminal.wait();
+    assert!(status.success(), "{shown}");
+    assert!(shown.replace(CLEAR, "").lines().all(|line| line.len() <= 20), "{shown:?}");
+}
+
+#[test]
+fn a_service_that_ends_is_told_below_the_view() {
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    let mut terminal = on_terminal(&harness, 100);
+    let _ = terminal.wait_for("No session runs.", 0);
+    service.kill();
+    let (status, shown) = terminal.wait();
+    assert_eq!(status.code(), Some(1));
+    assert!(shown.contains("esatto: lost the connection to the tracing service: "), "{shown}");
 }
 
 /// A script that follows it ends it with a signal.

@@ -67,6 +67,30 @@ fn until_they_are_back() {
     });
 }
 
+/// The session itself cannot be read. Its snapshots tell.
+#[test]
+fn a_recording_of_snapshots_tells_it() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut probes = harness.probes(Implementation::Ours);
+    let triggers =
+        "trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 600000 triggers { name: \"now\" } }";
+    let mut recording = harness.record(Implementation::Ours, "trace", &format!("{CONFIG} {triggers}"));
+    harness.wait_for_sessions(1);
+    std::thread::sleep(core::time::Duration::from_millis(300));
+    probes.kill();
+    harness.wait_for_producers(0);
+    let triggered = harness.command(esatto_bin()).args(["trigger", "now"]).status().expect("it runs");
+    assert!(triggered.success());
+    recording.program.wait_for_log("trigger \"now\"");
+    recording.program.signal(esatto_tests::Signal::INT);
+    recording.program.wait_ok();
+    let said = recording.program.log();
+    let line = said.lines().find(|line| line.contains("perfetto.traced_probes ended after "));
+    let tells = |line: &str| line.ends_with(" linux.process_stats, linux.sys_stats: their later data is missing.");
+    assert!(line.is_some_and(tells), "{said}");
+}
+
 /// Programs that record themselves end at any time.
 #[test]
 fn no_program_that_records_itself_is_told() {

@@ -1,15 +1,18 @@
 //! Command line of `esatto`.
 
+mod record;
+
 use core::time::Duration;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use self::record::{OnTrigger, Record, Voice};
 
 use crate::config::options::Config;
 use crate::presets;
 use crate::quantities::{parse_size_kb, parse_time};
-use crate::trace_config::is_config;
 
 /// Record, inspect and serve Perfetto traces
 #[derive(Debug, Parser)]
@@ -43,7 +46,7 @@ pub(crate) enum Command {
     Trigger(Trigger),
     /// List the programs that are connected to the tracing service, and what they offer
     List(List),
-    /// List the sessions of the tracing service, or end one
+    /// List the sessions of the tracing service, end one, or take one over
     Sessions(Sessions),
     /// Keep a flight recorder: start one in the background, save snapshots of it, end it
     Snapshot(Snapshot),
@@ -89,15 +92,6 @@ pub(crate) struct DemoStage {
     pub(crate) roots: Vec<PathBuf>,
 }
 
-const RECORD_HELP: &str = "\
-With COMMAND, a private tracing service starts, and records the command and the programs that it starts. Without it, the
-running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address. If
-none runs, this command is the service until it ends. It also offers the data sources of the machine (scheduling,
-processes, counters) that the config or the preset has, if no other program does.
-
-Exit status: 0 recorded, 1 failed, 2 wrong usage, 3 recorded no event, 4 the config's trigger did not come. If COMMAND ends
-with another status than 0, that is the status, unless the recording failed. Then COMMAND goes on to its end.";
-
 /// The processes of the pipeline, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Stage {
@@ -116,83 +110,6 @@ impl Stage {
             Self::Indexer => "indexer",
         }
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = RECORD_HELP)]
-pub(crate) struct Record {
-    /// Trace file to write; - for stdout [default: a new file NAME-DATE.pftrace, where NAME is the
-    /// command's name or "trace"]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-    /// End after this time: 500ms, 10s, 1m, 2h; not with a config that has triggers [default: until
-    /// the command ends or Ctrl-C is pressed]
-    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
-    pub(crate) time: Option<Duration>,
-    /// TraceConfig in protobuf's text format, or encoded; - for stdin [default: all track events,
-    /// except those of categories with the tag slow or debug; without COMMAND also the preset
-    /// default, if this command starts the service or a program offers data sources of the machine]
-    #[arg(short, long, value_name = "CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-    /// Record also what the machine does
-    #[arg(short, long, value_name = "NAME", conflicts_with = "config", value_parser = presets::names())]
-    pub(crate) preset: Option<String>,
-    /// Overwrite FILE even if its content is no trace
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Record also the categories with the tag slow or debug
-    #[arg(long, conflicts_with = "config")]
-    pub(crate) all_categories: bool,
-    /// Command to record, with its arguments. Options of record come before it
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-}
-
-impl Record {
-    /// Returns the last arguments of the command if they were probably meant for `record`. If a
-    /// `--` precedes the command, they were not.
-    pub(crate) fn misplaced_options(&self) -> Option<String> {
-        let (options, record) = misplaced_options(&self.command).filter(|_| !self.has_separator())?;
-        record.is_meant().then_some(options)
-    }
-
-    /// Like [`misplaced_options`](Self::misplaced_options), but only if they name a trace that is
-    /// not there.
-    pub(crate) fn misplaced_output(&self) -> Option<String> {
-        let (options, record) = misplaced_options(&self.command).filter(|_| !self.has_separator())?;
-        record.out.is_some_and(|out| is_trace_name(&out) && !out.exists()).then_some(options)
-    }
-
-    fn has_separator(&self) -> bool {
-        let mut args = std::env::args_os().rev().skip(self.command.len());
-        args.next().is_some_and(|before| before == "--")
-    }
-
-    /// Returns whether the values fit `record`. Other programs have options of the same names.
-    fn is_meant(&self) -> bool {
-        self.time.is_some()
-            || self.force
-            || self.all_categories
-            || self.out.as_deref().is_some_and(is_trace_name)
-            || self.config.as_deref().is_some_and(is_config)
-    }
-}
-
-fn is_trace_name(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| ["pftrace", "perfetto-trace", "pb", "trace"].iter().any(|usual| extension == *usual))
-}
-
-fn misplaced_options(command: &[OsString]) -> Option<(String, Record)> {
-    let is_option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-") && arg != "-" && arg != "--";
-    let first = command.len().saturating_sub(MISPLACED_ARGS).max(1);
-    let starts = (first..command.len()).filter(|&start| is_option(&command[start]));
-    starts.map(|start| &command[start..]).find_map(|options| {
-        let words = ["esatto", "record"].map(OsString::from).into_iter().chain(options.iter().cloned());
-        let Ok(Cli { command: Command::Record(record) }) = Cli::try_parse_from(words) else { return None };
-        let text = options.iter().map(|option| option.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        record.command.is_empty().then_some((text, record))
-    })
 }
 
 #[derive(Debug, Args)]
@@ -246,6 +163,28 @@ pub(crate) enum SessionsAction {
         /// Its name, its id, or the key of a detached one
         session: String,
     },
+    /// Take over a session that its program has left, show its progress, and save its trace
+    Attach(Attach),
+}
+
+const ATTACH_HELP: &str = "\
+Such sessions are flight recorders (`esatto snapshot start`) and those that `perfetto --detach` has left. The command
+waits until the session ends. Ctrl-C, SIGTERM and SIGHUP end it in order. Then the trace is saved. A second signal ends
+this command at once, and the session with it.
+
+Exit status: 0 saved, 1 failed, 2 wrong usage, 3 recorded no event, 4 the trigger of the session did not come.";
+
+#[derive(Debug, Args)]
+#[command(after_help = ATTACH_HELP)]
+pub(crate) struct Attach {
+    /// Its name, its id, or its key
+    pub(crate) session: String,
+    /// Trace file to write; - for stdout; not if the service writes the trace itself [default: a
+    /// new file NAME-DATE.pftrace]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
 }
 
 #[derive(Debug, Args)]
@@ -375,9 +314,6 @@ pub(crate) struct Info {
     pub(crate) json: bool,
 }
 
-/// Last arguments of a command that may be options of `record`.
-const MISPLACED_ARGS: usize = 16;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,41 +336,5 @@ mod tests {
         let cli = Cli::parse_from(["esatto", "probes"].into_iter().chain(all));
         let Command::Probes(probes) = cli.command else { panic!("not probes") };
         assert_eq!(probes.args, all);
-    }
-
-    #[test]
-    fn arguments_after_two_dashes_are_the_command() {
-        let cli = Cli::parse_from(["esatto", "record", "-o", "x", "-t", "1s", "--", "ls", "-o", "--time"]);
-        let Command::Record(record) = cli.command else { panic!("not a record") };
-        assert_eq!(record.command, ["ls", "-o", "--time"]);
-    }
-
-    #[test]
-    fn options_at_the_end_of_a_command_may_be_misplaced() {
-        let misplaced = |command: &[&str]| {
-            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
-            misplaced_options(&command).filter(|(_, record)| record.is_meant()).map(|(options, _)| options)
-        };
-        assert_eq!(misplaced(&["./app", "x", "-o", "x.pftrace"]).as_deref(), Some("-o x.pftrace"));
-        assert_eq!(misplaced(&["sh", "-c", "exit 7"]), None);
-        assert_eq!(misplaced(&["cc", "x.c", "-o", "x"]), None);
-        assert_eq!(misplaced(&["./app", "--time=5s", "-c", "my.cfg"]).as_deref(), Some("--time=5s -c my.cfg"));
-        assert_eq!(misplaced(&["./app", "-v", "-t", "5s"]).as_deref(), Some("-t 5s"));
-        for command in [&["-o"][..], &["./app"], &["./app", "-o"], &["cc", "-o", "x", "x.c"], &["./app", "-t", "soon"]]
-        {
-            assert_eq!(misplaced(command), None, "{command:?}");
-        }
-        assert_eq!(misplaced(&["./app", "--help"]), None);
-        assert_eq!(misplaced(&["./app", "--"]), None);
-    }
-
-    #[test]
-    fn a_command_takes_all_arguments_after_its_name() {
-        for args in [&["ls", "-o", "--time", "--", "x"][..], &["--", "ls", "-o", "--time", "--", "x"]] {
-            let cli = Cli::parse_from(["esatto", "record", "-t", "1s"].iter().chain(args));
-            let Command::Record(record) = cli.command else { panic!("not a record") };
-            assert_eq!(record.command, ["ls", "-o", "--time", "--", "x"], "{args:?}");
-            assert_eq!(record.out, None);
-        }
     }
 }

@@ -58,7 +58,7 @@ fn text(all: &Programs) -> String {
         text += &table(&["name", "tags", "programs", "description"], rows);
     }
     if all.omitted > 0 {
-        let _ = writeln!(text, "\n… and {} more programs, data sources and categories", all.omitted);
+        let _ = writeln!(text, "\n... and {} more programs, data sources and categories", all.omitted);
     }
     text
 }

@@ -1,5 +1,6 @@
 //! Commands of `esatto`, one module per command.
 
+pub(crate) mod attach;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod info;

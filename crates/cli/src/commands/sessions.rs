@@ -1,4 +1,5 @@
-//! The command `esatto sessions`: lists the sessions of the service, and ends them.
+//! The command `esatto sessions`: lists the sessions of the service, ends them, and
+//! takes over those without a program.
 
 use core::time::Duration;
 use std::process::ExitCode;
@@ -12,9 +13,11 @@ use esatto_trace::escape;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
+use super::attach;
 use crate::args;
 use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
+use crate::process_name::name_of;
 use crate::progress::Size;
 use crate::service_connection::{address, connect, lost};
 use crate::session_list::{ListedSession, SessionList};
@@ -33,14 +36,18 @@ const FLUSH_FLAGS: u64 = 0x22;
 const RECORDERS: [&str; 3] = ["esatto", "perfetto", "tracebox"];
 
 pub(crate) fn run(args: &args::Sessions) -> Result<ExitCode, Failure> {
-    let mut client = connect(&address()?)?;
-    let list = SessionList::query(&mut client)?;
     match &args.action {
+        Some(args::SessionsAction::Attach(args)) => return attach::run(args),
+        Some(args::SessionsAction::Stop { session }) => {
+            let mut client = connect(&address()?)?;
+            let list = SessionList::query(&mut client)?;
+            stop(&mut client, list.find(session)?)?;
+        }
         None => {
+            let list = SessionList::query(&mut connect(&address()?)?)?;
             let text = if args.json { json(&list) } else { text(&list) };
             console::print(&text).attempt(|| "cannot show the list".to_owned())?;
         }
-        Some(args::SessionsAction::Stop { session }) => stop(&mut client, list.find(session)?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -178,14 +185,6 @@ pub(crate) fn end_detached(client: &mut BlockingClient, key: &[u8]) -> Result<()
 
 fn send<M: Rpc>(client: &mut BlockingClient) -> Result<RequestId, Failure> {
     client.send_message::<M>(&M::Request::default(), None).map_err(lost)
-}
-
-/// Returns the name of a program, as it was called.
-fn name_of(pid: i32) -> Option<String> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let name = line.split(|&byte| byte == 0).next().filter(|name| !name.is_empty())?;
-    let name = String::from_utf8_lossy(name).into_owned();
-    Some(name.rsplit('/').next().unwrap_or(&name).to_owned())
 }
 
 #[cfg(test)]

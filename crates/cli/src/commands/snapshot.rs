@@ -128,6 +128,7 @@ fn config(args: &args::SnapshotStart) -> Result<TraceConfig, Failure> {
     config.unique_session_name = Some(args.name.as_str().into());
     config.duration_ms = None;
     trace_config::complete(&mut config, None)?;
+    trace_config::check_size(&config)?;
     Ok(config)
 }
 

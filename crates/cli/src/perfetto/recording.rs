@@ -1,7 +1,6 @@
 //! A recording: from the config to the complete trace (`docs/spec/cli.md` §8 and §9).
 
 use core::time::Duration;
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::time::Instant;
@@ -28,9 +27,10 @@ use super::output_file::OutputFile;
 use super::readiness::Readiness;
 use super::sockets::Sockets;
 use super::{option_rules, triggers};
-use crate::empty_recording::MissingTrigger;
+use crate::missing_trigger::MissingTrigger;
 use crate::snapshots::Snapshots;
 use crate::stop_signal::StopSignal;
+use crate::trace_config;
 
 /// Time that a session may take beyond what its config says.
 const MARGIN: Duration = Duration::from_secs(60);
@@ -78,6 +78,10 @@ fn run(
     }
     option_rules::check_config(options, &config).map_err(failed)?;
     config_input::complete(&mut config, options).map_err(failed)?;
+    if let Err(failure) = trace_config::check_size(&config) {
+        log_line!("Service error: {failure}");
+        return Ok(Outcome::Refused);
+    }
     let output = options.out.as_ref().map(|name| OutputFile::open(name, options.no_clobber));
     let mut output = output.transpose().map_err(failed)?;
     leave_terminal(parent, options, readiness)?;
@@ -111,11 +115,6 @@ fn record_config(
     output: &mut Option<OutputFile>,
     readiness: &mut Readiness,
 ) -> Result<Outcome, Outcome> {
-    if let Some(name) = config.unique_session_name.as_ref().and_then(|name| CString::new(name.as_bytes()).ok()) {
-        // Only for people who look at the list of threads.
-        let name = [b"p-", name.as_bytes()].concat();
-        let _ = CString::new(name).map(|name| rustix::thread::set_name(&name));
-    }
     let stop = StopSignal::install().map_err(|error| failed(format!("Could not handle signals: {error}")))?;
     if !start_delay(&config, &stop)? {
         log_line!("SIGINT/SIGTERM received before the start: nothing is recorded");
@@ -165,7 +164,7 @@ fn snapshots(sockets: &Sockets, config: &TraceConfig, output: &OutputFile) -> Re
     let kb: u64 = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum();
     let (factor, extra) = SNAPSHOT_BYTES;
     let max_bytes = kb.saturating_mul(1024 * factor).saturating_add(extra);
-    Snapshots::new(&sockets.consumer, output.path(), max_bytes, None).map_err(failed)
+    Snapshots::new(&sockets.consumer, output.path(), max_bytes, None, false).map_err(failed)
 }
 
 /// Times that a config implies.

@@ -75,6 +75,14 @@ pub(crate) struct Recorded {
     pub(crate) completed_by_service: Option<bool>,
 }
 
+impl Recorded {
+    /// Adds what the last snapshot tells of the machine. The session itself cannot be read.
+    pub(crate) fn add_machine(&mut self, machine: MachineLosses, problems: BTreeSet<(String, String)>) {
+        self.machine = machine;
+        self.problems.extend(problems);
+    }
+}
+
 impl RecordingSession {
     /// Ends the session if it still runs, and brings all of the trace into the file. Passes the
     /// last snapshots to `save`.

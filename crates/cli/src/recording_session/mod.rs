@@ -13,26 +13,24 @@
 
 mod finish;
 mod service_file;
+mod start;
 mod stats;
 mod timeouts;
 
 use core::time::Duration;
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::time::Instant;
 
 use esatto_ipc::blocking_client::Reply;
-use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
+use esatto_ipc::{BlockingClient, Error as IpcError, RequestId};
 use esatto_ports::Rpc;
 use esatto_ports::consumer_port::method;
-use esatto_protozero::{Owned as _, ProtoString};
+use esatto_protozero::Owned as _;
 use esatto_schema::observable_events::Type;
-use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{
-    EnableTracingRequest, EnableTracingResponseReader, GetTraceStatsResponseReader, ObserveEventsRequest,
-    ObserveEventsResponse, ReadBuffersResponseReader, TraceConfig,
+    EnableTracingResponseReader, GetTraceStatsResponseReader, ObserveEventsRequest, ObserveEventsResponse,
+    ReadBuffersResponseReader,
 };
 use esatto_trace::TraceStats;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,25 +39,18 @@ use rustix::io::Errno;
 pub(crate) use self::finish::Recorded;
 use self::service_file::ServiceFile;
 use self::stats::Stats;
-use self::timeouts::{Timeouts, patience};
+use self::timeouts::Timeouts;
 use crate::awaited_programs::AwaitedPrograms;
-use crate::empty_recording::MissingTrigger;
-use crate::failure::{Attempt as _, Failure};
-use crate::machine_sources;
-use crate::producer_filter::wants_other_machines;
+use crate::failure::Failure;
 use crate::progress::Counts;
-use crate::service_connection::{connect, lost};
+use crate::service_connection::lost;
 use crate::service_state::Programs;
 use crate::snapshots::{Snapshot, Snapshots};
-use crate::stop_signal::StopSignal;
 use crate::trace_content::Content;
 use crate::trace_output::{MAX_PACKET_BYTES, Output};
 
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time until the data sources of the machine record. ftrace needs 0.1 s on an idle
-/// machine.
-const SOURCES_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two questions about the programs while they record.
 const PROGRAMS_PERIOD: Duration = Duration::from_secs(5);
 /// Time between two readings of a buffer that is read while it records.
@@ -70,11 +61,6 @@ const STATS_PERIOD: Duration = Duration::from_millis(500);
 const OBSERVED: Duration = Duration::from_secs(1);
 /// Time between two looks at the clock while the service does not answer.
 const TICK: Duration = Duration::from_millis(100);
-/// Bytes that a service may deliver for each byte of its buffers after the end of the session: it
-/// adds fields to each packet.
-const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
-/// Bytes that it may deliver beyond that.
-const MIN_TRACE_BYTES: u64 = 256 << 20;
 /// Way of the trace into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
@@ -100,7 +86,10 @@ pub(crate) struct RecordingSession {
     service_file: Option<ServiceFile>,
     /// Slices of a packet whose last slice has not come yet.
     packet: Vec<u8>,
-    enabled: RequestId,
+    /// The call that the service answers at the end of the session.
+    enabled: Option<RequestId>,
+    /// The session waits for [`begin`](Self::begin).
+    is_prepared: bool,
     reading: Option<RequestId>,
     /// A reading has ended.
     has_read: bool,
@@ -118,6 +107,8 @@ pub(crate) struct RecordingSession {
     max_file_bytes: u64,
     /// Bytes that it may still deliver.
     left_bytes: u64,
+    /// Time after which the service ends the session.
+    limit: Option<Duration>,
     /// Time when the service begins to end the session by itself.
     due: Option<Instant>,
     awaited: AwaitedPrograms,
@@ -141,108 +132,6 @@ pub(crate) struct RecordingSession {
 }
 
 impl RecordingSession {
-    /// Starts a session. When this returns, programs that connect are recorded.
-    ///
-    /// `output` is `None` if the service writes the file.
-    pub(crate) fn start(
-        address: &Address,
-        mut config: TraceConfig,
-        transfer: Transfer,
-        mut output: Option<Output>,
-    ) -> Result<Self, Failure> {
-        let mut client = connect(address)?;
-        let patience = patience(&config);
-        let timeouts = Timeouts::of(patience);
-        let awaited = AwaitedPrograms::new(patience, &config);
-        let waits_for_trigger = MissingTrigger::mode(&config).is_some();
-        // Triggers have times of their own.
-        let limit_ms = config.duration_ms.filter(|&ms| ms > 0 && !waits_for_trigger);
-        let service_file = config.output_path.as_ref().filter(|_| output.is_none());
-        let service_file = service_file.map(|path| ServiceFile::new(OsStr::from_bytes(path.as_bytes()).into()));
-        let buffer_kb = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum::<u64>();
-        let max_trace_bytes =
-            buffer_kb.saturating_mul(1024 * MAX_BYTES_PER_BUFFER_BYTE).saturating_add(MIN_TRACE_BYTES);
-        let snapshots = match (&output, MissingTrigger::mode(&config)) {
-            (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => {
-                let session = has_delays(&config).then(|| name_session(&mut config));
-                Some(Snapshots::new(address, output.name(), max_trace_bytes, session)?)
-            }
-            _ => None,
-        };
-        let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
-        let starts_at_once = MissingTrigger::mode(&config) != Some(TriggerMode::START_TRACING);
-        let awaits_sources =
-            machine_sources::are_in(&config) && starts_at_once && client.has::<method::ObserveEvents>();
-        let observed: Vec<Type> = [
-            snapshots.is_some().then_some(Type::TYPE_CLONE_TRIGGER_HIT),
-            awaits_sources.then_some(Type::TYPE_ALL_DATA_SOURCES_STARTED),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if !observed.is_empty() {
-            observe(&mut client, &observed).map_err(lost)?;
-        }
-        let max_file_bytes = config.max_file_size_bytes.unwrap_or(0);
-        let mut content = Content::default();
-        content.relays.are_wanted = wants_other_machines(&config);
-        content.wants_track_events = config.data_sources.len() > 1;
-        content.wants_problems = machine_sources::are_in(&config);
-        let encoded = config.encode();
-        let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
-        let file = match (&mut output, transfer) {
-            (Some(output), Transfer::ByService) => {
-                let file = output.lend()?.try_clone_to_owned();
-                Some(file.attempt(|| "cannot hand the file to the service".to_owned())?)
-            }
-            _ => None,
-        };
-        let enabled = client.send_message::<method::EnableTracing>(&request, file).map_err(lost)?;
-        let now = Instant::now();
-        let mut this = Self {
-            client,
-            transfer,
-            config: encoded,
-            output,
-            service_file,
-            packet: Vec::new(),
-            enabled,
-            reading: None,
-            has_read: false,
-            asked_stats: None,
-            flushing: None,
-            asked_state: None,
-            tells_programs: true,
-            last_asked_state: now,
-            is_read_refused: false,
-            max_trace_bytes,
-            max_file_bytes,
-            left_bytes: u64::MAX,
-            due: limit_ms.map(|ms| now + Duration::from_millis(ms.into())),
-            awaited,
-            timeouts,
-            programs: Programs::default(),
-            content,
-            snapshots,
-            waits_for_trigger,
-            awaits_sources,
-            last_drain: now,
-            last_stats: now,
-            stats: Stats::default(),
-            first_stats: None,
-            ended: None,
-            is_service_gone: false,
-        };
-        // Without delay, so that losses of this session are not among the first counts.
-        this.ask_stats()?;
-        this.await_start()?;
-        if let Some(output) = &mut this.output {
-            output.started()?;
-        }
-        this.ask_for_programs()?;
-        Ok(this)
-    }
-
     /// Sends a request without content.
     fn send<M: Rpc>(&mut self) -> Result<RequestId, IpcError> {
         self.client.send_message::<M>(&M::Request::default(), None)
@@ -252,52 +141,6 @@ impl RecordingSession {
     fn call<M: Rpc>(&mut self) -> Result<Reply, IpcError> {
         let request = self.send::<M>()?;
         self.client.wait_reply(request, Some(ANSWER_TIMEOUT))
-    }
-
-    /// Waits until the service has handled the config.
-    fn await_start(&mut self) -> Result<(), Failure> {
-        let barrier = match self.send::<method::QueryCapabilities>() {
-            Ok(barrier) => barrier,
-            // A service older than v4. The next call waits for its turn anyway.
-            Err(IpcError::NoSuchMethod(_)) => return Ok(()),
-            Err(e) => return Err(lost(e)),
-        };
-        let deadline = Instant::now() + ANSWER_TIMEOUT;
-        loop {
-            let reply = next_reply(&mut self.client, deadline).map_err(lost)?;
-            if reply.request_id == barrier {
-                break;
-            }
-            self.on_reply(&reply)?;
-        }
-        match self.ended.take() {
-            Some(Some(error)) => Err(Failure::new("the service refused the config", error)),
-            Some(None) => {
-                // The session ended at once, for instance because its time is over.
-                self.ended = Some(None);
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Waits until all data sources of the machine record, or the user stops the recording. Returns
-    /// false if they do not in time.
-    pub(crate) fn await_sources(&mut self, stop: &mut StopSignal) -> Result<bool, Failure> {
-        let deadline = Instant::now() + SOURCES_TIMEOUT;
-        while self.awaits_sources && !self.has_ended() && !stop.received() {
-            let now = Instant::now();
-            if now >= deadline {
-                return Ok(false);
-            }
-            self.ask()?;
-            match next_reply(&mut self.client, deadline.min(now + TICK)) {
-                Ok(reply) => self.on_reply(&reply)?,
-                Err(IpcError::Timeout) => {}
-                Err(e) => return Err(self.lost(e)),
-            }
-        }
-        Ok(true)
     }
 
     /// Serves the session until `timeout`, or until one of `others` is readable.
@@ -422,7 +265,7 @@ impl RecordingSession {
             self.observe_programs()?;
         }
         let has_room = self.output.as_ref().is_none_or(Output::has_room);
-        let drains = self.transfer == Transfer::Drain && has_room;
+        let drains = self.transfer == Transfer::Drain && has_room && !self.is_prepared;
         if drains && self.reading.is_none() && now - self.last_drain >= DRAIN_PERIOD {
             self.last_drain = now;
             self.read()?;
@@ -453,7 +296,7 @@ impl RecordingSession {
 
     fn on_reply(&mut self, reply: &Reply) -> Result<(), Failure> {
         let request = Some(reply.request_id);
-        if reply.request_id == self.enabled {
+        if request == self.enabled {
             let error = EnableTracingResponseReader::new(&reply.body)
                 .error()
                 .map(|text| String::from_utf8_lossy(text).into_owned());
@@ -577,19 +420,4 @@ fn next_reply(client: &mut BlockingClient, deadline: Instant) -> Result<Reply, I
 fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<(), IpcError> {
     let request = ObserveEventsRequest { events_to_observe: types.to_vec(), ..ObserveEventsRequest::default() };
     client.send_message::<method::ObserveEvents>(&request, None).map(drop)
-}
-
-/// Returns whether the config has a trigger with a delay.
-fn has_delays(config: &TraceConfig) -> bool {
-    let triggers = config.trigger_config.iter().flat_map(|config| &config.triggers);
-    triggers.into_iter().any(|trigger| trigger.stop_delay_ms.is_some_and(|ms| ms > 0))
-}
-
-/// Returns the name of the session for clones. A session without one gets the id of its trace.
-fn name_session(config: &mut TraceConfig) -> ProtoString {
-    let (msb, lsb) = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
-    if config.unique_session_name.as_ref().is_none_or(|name| name.is_empty()) {
-        config.unique_session_name = Some(format!("esatto-record-{msb:016x}{lsb:016x}").into());
-    }
-    config.unique_session_name.clone().unwrap_or_default()
 }

@@ -22,6 +22,11 @@ impl ServiceFile {
         Self { was_taken: path.symlink_metadata().is_ok(), path, id: None }
     }
 
+    /// The file of a session that has begun before.
+    pub(super) fn existing(path: PathBuf) -> Self {
+        Self { path, was_taken: false, id: None }
+    }
+
     /// Looks for the file, if it was not seen yet.
     pub(super) fn observe(&mut self) {
         if self.id.is_none() && self.path.is_absolute() && !self.was_taken {

@@ -97,7 +97,7 @@ fn targets(config: &TraceConfig) -> Vec<Finding> {
 }
 
 fn triggers(config: &TraceConfig) -> Vec<Finding> {
-    use crate::empty_recording::MissingTrigger;
+    use crate::missing_trigger::MissingTrigger;
     use esatto_schema::trace_config::trigger_config::TriggerMode;
 
     let Some(mode) = MissingTrigger::mode(config) else { return Vec::new() };

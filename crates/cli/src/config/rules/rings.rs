@@ -6,7 +6,7 @@ use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{DataSourceConfig, TraceConfig};
 
 use crate::config::finding::Finding;
-use crate::empty_recording::MissingTrigger;
+use crate::missing_trigger::MissingTrigger;
 
 pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,0 +1,139 @@
+//! The last lines of a recording: what is in the file, what is missing, and what to do next.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use esatto_schema::TraceConfig;
+use esatto_trace::escape::Line;
+
+use crate::console::{inform, say};
+use crate::missed_programs::missed_programs;
+use crate::progress::Size;
+use crate::recording_session::Recorded;
+use crate::trace_output::Output;
+
+/// Advice for a config whose triggers come too often.
+const LIMIT_TRIGGERS: &str = "`max_per_24_h` in the config limits a trigger.";
+
+/// Says that triggers came more often than the config allows.
+pub(super) fn limited(triggers: u64) -> String {
+    let s = if triggers == 1 { "" } else { "s" };
+    format!(
+        "{triggers} trigger{s} came in vain because of max_per_24_h, which counts the triggers of a name in the last 24 \
+         hours, over all sessions of the service."
+    )
+}
+
+/// Says what is in the file, and what is missing.
+pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
+    if !recorded.flushed {
+        let who = names(&recorded.silent.at_flush).unwrap_or_else(|| "Some programs".to_owned());
+        say!("{who} did not deliver the last events in time. The end of the trace is incomplete.");
+    }
+    if let Some(who) = names(&recorded.silent.at_stop) {
+        say!("{who} did not stop in time. It delays the end of every recording.");
+    }
+    for (source, reason) in &recorded.problems {
+        say!("{} did not record everything: {}.", Line(source), Line(reason.trim_end_matches('.')));
+    }
+    for line in recorded.machine.ends(&recorded.programs) {
+        say!("{}", Line(line));
+    }
+    if let Some(mode) = recorded.programs.lockdown {
+        say!("{}", mode.in_words(&recorded.programs));
+    }
+    for (id, names) in recorded.relays.shared_ids() {
+        let names = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" and ");
+        say!(
+            "The relays {} have one machine id, 0x{id:08x}: the trace shows their machines as one. If they are two, start \
+             each relay with another ESATTO_MACHINE_ID_HINT.",
+            Line(names)
+        );
+    }
+    for (machine, after) in recorded.relays.ends() {
+        let after = after.map_or_else(String::new, |after| format!(" after {:.1} s", after.as_secs_f64()));
+        say!(
+            "The connection to machine {} broke{after}: the last events of its programs may be missing.",
+            Line(machine)
+        );
+    }
+    if let Some(line) = recorded.starts.in_words() {
+        say!("{}", Line(line));
+    }
+    if recorded.has_events {
+        for line in missed_programs(config, &recorded.programs) {
+            say!("{}", Line(line));
+        }
+    }
+    let compressed = config.compression.is_some() && config.compression_type.is_none();
+    if compressed && recorded.has_events && recorded.file.is_some() && !recorded.is_compressed {
+        say!(
+            "The service did not compress the trace: it does not know `compression`. Use \
+             `compression_type: COMPRESSION_TYPE_DEFLATE`, which every service knows."
+        );
+    }
+    if recorded.gaps > 0 {
+        say!(
+            "Events were lost in {} place{}, because a program found its shared memory full. Give it more \
+             (`Builder::shared_memory`; in C `PerfettoProducerBackendInitArgsSetShmemSizeHintKb`), or let its threads \
+             wait (`buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP` in the config of the data source, \
+             `stall` in a `SessionConfig`): see docs/concepts/losses.md.",
+            recorded.gaps,
+            if recorded.gaps == 1 { "" } else { "s" }
+        );
+    }
+    if let Some(line) = recorded.machine.kernel_losses() {
+        say!("{line}");
+    }
+    if recorded.losses > 0 {
+        say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
+    }
+    if recorded.limited_triggers > 0 {
+        say!("{}", limited(recorded.limited_triggers));
+    }
+    if recorded.missed_snapshots > 0 {
+        say!(
+            "{} triggers got no snapshot: they came too fast, or at the end. {LIMIT_TRIGGERS}",
+            recorded.missed_snapshots
+        );
+    }
+    let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
+    // Esatto's service asks for the names again.
+    if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 && !recorded.programs.is_esattos {
+        say!(
+            "The ring was overwritten, and with it names that later events may need. Add \
+             `incremental_state_config {{ clear_period_ms: 1000 }}` to the config: this service is not Esatto's, which \
+             asks for the names again."
+        );
+    }
+    let by_service = || {
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(config.output_path.as_ref()?.as_bytes()));
+        // The service has its own current folder.
+        let meta = std::fs::metadata(&path).ok().filter(|meta| path.is_absolute() && meta.is_file());
+        Some((meta.map(|meta| meta.len()), path))
+    };
+    let written = match &recorded.file {
+        Some(path) => Some((recorded.bytes, path.clone())),
+        None if snapshots > 0 => return,
+        None => by_service(),
+    };
+    let Some((bytes, path)) = written else { return };
+    let name = if Output::is_stdout(&path) { "stdout".into() } else { path.to_string_lossy() };
+    let name = Line(name);
+    match bytes {
+        Some(bytes) if recorded.has_events => {
+            let has_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
+            let next = if has_file { format!(", or run `esatto info {name}`") } else { String::new() };
+            inform!("Wrote {bytes} bytes into {name} ({}). Open it in https://ui.perfetto.dev{next}.", Size(bytes));
+        }
+        Some(bytes) => inform!("Wrote {bytes} bytes into {name}."),
+        None if path.is_relative() => inform!("The service wrote the trace into {name}, in the folder of the service."),
+        None => inform!("The service wrote the trace into {name}."),
+    }
+}
+
+fn names(silent: &BTreeSet<String>) -> Option<String> {
+    let names = silent.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Some(Line(names).to_string()).filter(|names| !names.is_empty())
+}
