@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod config_input;
+mod documentation;
 mod exit_codes;
 mod light_mode;
 mod option_rules;
