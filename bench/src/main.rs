@@ -7,6 +7,7 @@ mod build;
 mod c_abi;
 mod cargo;
 mod fidl;
+mod front;
 mod options;
 mod probes;
 mod protozero;
@@ -46,6 +47,7 @@ fn run() -> Result<(), String> {
             Group::Rpc => rpc::run(&options)?,
             Group::Fidl => fidl::run(&options)?,
             Group::Probes => probes::run(&options)?,
+            Group::Front => front::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

@@ -21,6 +21,8 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
               those of the RPC library; cost of hooks that are off; its parts are values and calls
   probes      the data sources of the operating system, beside Perfetto's traced_probes; its parts are switches, losses,
               scans, idle and latency (Linux, as root, with a tracefs)
+  front       how long a user of the command line waits: from the start of a recording to its first event, and from
+              Ctrl-C to the finished file, beside Perfetto's perfetto, traced and traced_probes
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -40,12 +42,22 @@ pub(crate) enum Group {
     Rpc,
     Fidl,
     Probes,
+    Front,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 8] =
-        [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Rpc, Self::Fidl, Self::Probes, Self::Build];
+    const ALL: [Self; 9] = [
+        Self::Sdk,
+        Self::Protozero,
+        Self::Service,
+        Self::CAbi,
+        Self::Rpc,
+        Self::Fidl,
+        Self::Probes,
+        Self::Front,
+        Self::Build,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -56,6 +68,7 @@ impl Group {
             Self::Rpc => "rpc",
             Self::Fidl => "fidl",
             Self::Probes => "probes",
+            Self::Front => "front",
             Self::Build => "build",
         }
     }
