@@ -1,6 +1,7 @@
 //! The page has the slices that the trace processor finds, and files are never replaced by mistake.
 
-use esatto_tests::{Harness, Peer, esatto_bin, skip, tp};
+use esatto_tests::workload::Workload;
+use esatto_tests::{Harness, Implementation, Peer, esatto_bin, skip, tp};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -78,6 +79,20 @@ fn a_page_is_beside_its_trace_and_replaced_by_the_next_one() {
     let page = std::fs::read_to_string(harness.path("t.html")).expect("the page");
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
     assert!(!page.contains("http://") && !page.contains("https://"), "the page names no address");
+}
+
+#[test]
+fn record_writes_the_page_beside_the_trace() {
+    let harness = Harness::new();
+    let application =
+        harness.application_command(Implementation::Ours, Workload { threads: 1, rounds: 20, pause_us: 0 });
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "--report", "-o", "t.pftrace", "--"]).arg(application.get_program());
+    let mut record = harness.start("esatto-record", command.args(application.get_args()));
+    record.wait_ok();
+    assert!(record.log().contains("Wrote the report t.html"), "{}", record.log());
+    let page = std::fs::read_to_string(harness.path("t.html")).expect("the page");
+    assert!(page.starts_with("<!doctype html>"));
 }
 
 #[test]

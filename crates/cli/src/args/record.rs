@@ -105,6 +105,9 @@ pub(crate) struct Record {
     /// the clock, @SECONDS since 1970, or 2030-12-31T23:59:00Z
     #[arg(long, value_name = "WHEN", value_parser = StartTime::parse)]
     pub(crate) at: Option<StartTime>,
+    /// Write also an HTML page beside FILE that shows the trace without a network
+    #[arg(long)]
+    pub(crate) report: bool,
     #[command(flatten)]
     pub(crate) voice: Voice,
     /// Command to record, with its arguments. Options of record come before it
@@ -219,6 +222,7 @@ impl Record {
         self.time.is_some()
             || self.force
             || self.all_categories
+            || self.report
             || self.ring_kb.is_some()
             || self.long.is_some()
             || self.at.is_some()

@@ -218,22 +218,9 @@ fn lasts(buffer: &BufferView) -> Option<Duration> {
 
 /// Returns what would prevent a loss.
 fn advice(loss: &Loss, buffers: &[BufferView]) -> String {
-    if loss.expected {
-        let index: Option<usize> = loss.place.strip_prefix("buffer ").and_then(|index| index.parse().ok());
-        let kb = index.and_then(|index| buffers.get(index)).map_or(0, |buffer| buffer.size / 1024);
-        return format!("normal for a ring; to keep more, buffers {{ size_kb: {} }}", kb.saturating_mul(2));
-    }
-    if loss.is_of_shared_memory() {
-        return "a program wrote faster than the service took it; producers { producer_name: \"NAME\" shm_size_kb: 4096 }"
-            .to_owned();
-    }
-    match loss.what.as_str() {
-        "patches_failed" | "patches_discarded" => {
-            "a program completed packets that were gone; larger buffers".to_owned()
-        }
-        "invalid_packets" => "a program sent malformed packets, which were left out".to_owned(),
-        _ => "docs/concepts/losses.md tells what it means".to_owned(),
-    }
+    let index: Option<usize> = loss.place.strip_prefix("buffer ").and_then(|index| index.parse().ok());
+    let advice = loss.remedy(index.and_then(|index| buffers.get(index)).map(|buffer| buffer.size / 1024));
+    if advice.is_empty() { "docs/concepts/losses.md tells what it means".to_owned() } else { advice }
 }
 
 fn json(views: &[SessionView]) -> String {
@@ -302,7 +289,8 @@ mod tests {
             assert_eq!(found.expected, expected);
             advice(&found, &buffer_views(&probe, None, 1000))
         };
-        assert_eq!(loss("chunks_overwritten", true), "normal for a ring; to keep more, buffers { size_kb: 2048 }");
+        let line = "Normal for a ring buffer. `buffers { size_kb: 2048 }` keeps more.";
+        assert_eq!(loss("chunks_overwritten", true), line);
         assert!(loss("trace_writer_packet_loss", false).contains("shm_size_kb"));
     }
 }

@@ -19,8 +19,8 @@ use esatto_trace::escape::Line;
 
 use self::config::{config, transfer};
 use self::program::{Program, exit_code, has_failed};
-use self::report::limited;
 pub(super) use self::report::report;
+use self::report::{limited, write_page};
 pub(super) use self::summary::Summary;
 pub(super) use self::watch::{Saved, watch};
 use self::watch::{await_reader, await_time};
@@ -177,6 +177,9 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
             say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
         } else {
             report(&recorded, &config, saved.number());
+            if args.report {
+                write_page(&recorded, &config);
+            }
         }
         recorded.check()
     });

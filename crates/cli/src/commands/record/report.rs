@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use esatto_schema::TraceConfig;
 use esatto_trace::escape::Line;
 
+use crate::commands;
 use crate::console::{inform, say};
 use crate::missed_programs::missed_programs;
 use crate::progress::Size;
@@ -107,16 +108,14 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
              asks for the names again."
         );
     }
-    let by_service = || {
-        let path = PathBuf::from(std::ffi::OsStr::from_bytes(config.output_path.as_ref()?.as_bytes()));
-        // The service has its own current folder.
-        let meta = std::fs::metadata(&path).ok().filter(|meta| path.is_absolute() && meta.is_file());
-        Some((meta.map(|meta| meta.len()), path))
-    };
     let written = match &recorded.file {
         Some(path) => Some((recorded.bytes, path.clone())),
         None if snapshots > 0 => return,
-        None => by_service(),
+        None => of_service(config).map(|path| {
+            // The service has its own current folder.
+            let meta = std::fs::metadata(&path).ok().filter(|meta| path.is_absolute() && meta.is_file());
+            (meta.map(|meta| meta.len()), path)
+        }),
     };
     let Some((bytes, path)) = written else { return };
     let name = if Output::is_stdout(&path) { "stdout".into() } else { path.to_string_lossy() };
@@ -124,12 +123,34 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
     match bytes {
         Some(bytes) if recorded.has_events => {
             let has_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
-            let next = if has_file { format!(", or run `esatto info {name}`") } else { String::new() };
+            let next = if has_file {
+                format!(", or run `esatto report {name}` for a page that needs no network, or `esatto info {name}`")
+            } else {
+                String::new()
+            };
             inform!("Wrote {bytes} bytes into {name} ({}). Open it in https://ui.perfetto.dev{next}.", Size(bytes));
         }
         Some(bytes) => inform!("Wrote {bytes} bytes into {name}."),
         None if path.is_relative() => inform!("The service wrote the trace into {name}, in the folder of the service."),
         None => inform!("The service wrote the trace into {name}."),
+    }
+}
+
+/// Returns the file that the service writes by itself.
+fn of_service(config: &TraceConfig) -> Option<PathBuf> {
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(config.output_path.as_ref()?.as_bytes())))
+}
+
+/// Writes the HTML page of the trace beside it.
+pub(super) fn write_page(recorded: &Recorded, config: &TraceConfig) {
+    let Some(trace) = recorded.file.clone().or_else(|| of_service(config)) else { return };
+    if !std::fs::metadata(&trace).is_ok_and(|meta| meta.is_file()) {
+        say!("There is no report: {} is no file that can be read again.", Line(trace.display()));
+        return;
+    }
+    match commands::report::write_beside(&trace) {
+        Ok(page) => inform!("Wrote the report {}. Open it in a browser.", Line(page.display())),
+        Err(failure) => say!("There is no report: {failure}"),
     }
 }
 
