@@ -8,7 +8,7 @@
 //! relay ─── esatto-daemon's relay to the service of another machine
 //! list ──── programs of a service
 //! sessions, snapshot, top ─ sessions of a service
-//! info ──── esatto-trace
+//! info, check, dump ─ esatto-trace
 //! report ── esatto-report
 //! config ── text format, JSON, rules for configs
 //! doctor ── sockets, rights and limits of this machine
@@ -58,7 +58,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
-use crate::commands::{completions, demo, info, list, man, record, report, sessions, snapshot, top};
+use crate::commands::{check, completions, demo, dump, info, list, man, record, report, sessions, snapshot, top};
 use crate::console::say;
 
 fn main() -> ExitCode {
@@ -81,6 +81,8 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Dump(args) => dump::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(args.shell),

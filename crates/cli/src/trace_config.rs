@@ -156,16 +156,20 @@ fn from_encoding(name: &str, bytes: &[u8]) -> Result<TraceConfig, Failure> {
 
 /// The descriptor of `TraceConfig`.
 pub(crate) fn message() -> Result<MessageDescriptor, Failure> {
+    schema_message("perfetto.protos.TraceConfig")
+}
+
+/// The descriptor of a message of the schema, by its full name.
+pub(crate) fn schema_message(name: &str) -> Result<MessageDescriptor, Failure> {
     // To decode the schema takes a tenth of a second.
-    static MESSAGE: OnceLock<MessageDescriptor> = OnceLock::new();
-    if let Some(message) = MESSAGE.get() {
-        return Ok(message.clone());
-    }
+    static POOL: OnceLock<DescriptorPool> = OnceLock::new();
     let what = "cannot load the built-in schema";
-    let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).attempt(|| what.to_owned())?;
-    let message = pool.get_message_by_name("perfetto.protos.TraceConfig");
-    let message = message.ok_or_else(|| Failure::new(what, "it has no TraceConfig"))?;
-    Ok(MESSAGE.get_or_init(|| message).clone())
+    if POOL.get().is_none() {
+        let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).attempt(|| what.to_owned())?;
+        let _ = POOL.set(pool);
+    }
+    let message = POOL.get().and_then(|pool| pool.get_message_by_name(name));
+    message.ok_or_else(|| Failure::new(what, format!("it has no {name}")))
 }
 
 fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {

@@ -46,4 +46,5 @@ mod texts;
 mod timeline;
 mod trace_import;
 
+pub use notices::notices;
 pub use report::{Notice, NoticeLevel, Report};

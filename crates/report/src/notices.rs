@@ -8,7 +8,9 @@ use crate::timeline::MAX_DEPTH;
 /// Errors of the file that are shown one by one.
 const MAX_ERRORS: usize = 20;
 
-pub(crate) fn of(summary: &Summary) -> Vec<Notice> {
+/// Returns the remarks on a trace: errors of the file, losses with what would prevent them, broken
+/// rules of the format, and what is normal but worth knowing. The gravest come first.
+pub fn notices(summary: &Summary) -> Vec<Notice> {
     let mut notices = Vec::new();
     for error in summary.errors.iter().take(MAX_ERRORS) {
         notices.push(notice(NoticeLevel::Error, error.to_string(), "Everything before and after it is shown."));
@@ -18,7 +20,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<Notice> {
         notices.push(notice(NoticeLevel::Error, format!("{more} more errors of the file"), ""));
     }
     let losses = summary.losses();
-    notices.extend(losses.iter().filter(|loss| !loss.expected).map(of_loss));
+    notices.extend(losses.iter().filter(|loss| !loss.expected).map(|loss| of_loss(summary, loss)));
     if summary.skipped_packets > 0 {
         let title =
             format!("{} packets could not be read, because the state that they need was lost", summary.skipped_packets);
@@ -37,7 +39,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<Notice> {
         let title = format!("{number} × {}", problem.replace('_', " "));
         notices.push(notice(NoticeLevel::Warning, title, "The trace breaks a rule of the format."));
     }
-    notices.extend(losses.iter().filter(|loss| loss.expected).map(of_loss));
+    notices.extend(losses.iter().filter(|loss| loss.expected).map(|loss| of_loss(summary, loss)));
     notices
 }
 
@@ -56,9 +58,9 @@ fn notice(level: NoticeLevel, title: impl Into<String>, text: &str) -> Notice {
     Notice { level, title: title.into(), text: text.to_owned(), remedy: String::new() }
 }
 
-fn of_loss(loss: &Loss) -> Notice {
+fn of_loss(summary: &Summary, loss: &Loss) -> Notice {
     let level = if loss.expected { NoticeLevel::Note } else { NoticeLevel::Loss };
     let mut notice = notice(level, format!("{} {} ({})", loss.number, loss.what.replace('_', " "), loss.place), "");
-    notice.remedy = loss.remedy(None);
+    notice.remedy = summary.remedy(loss);
     notice
 }

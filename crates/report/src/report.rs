@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::columns::Columns;
+use crate::notices::{self, notices};
 use crate::texts::Texts;
 use crate::timeline::Timeline;
-use crate::{notices, page, trace_import};
+use crate::{page, trace_import};
 
 /// Importance of a [`Notice`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,7 +119,7 @@ impl Report {
     }
 
     fn new(trace: &Trace, summary: &Summary, title: &str) -> Self {
-        let mut report = Self { title: title.to_owned(), notices: notices::of(summary), ..Self::default() };
+        let mut report = Self { title: title.to_owned(), notices: notices(summary), ..Self::default() };
         trace_import::add(&mut report, trace, summary);
         notices::add_of_report(&mut report);
         report

@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Info(Info),
     /// Write an HTML page that shows a trace; it needs no network
     Report(Report),
+    /// Find out whether traces are sound, what they lost, and what would have prevented it
+    Check(Check),
+    /// Print the packets of a trace
+    Dump(Dump),
     /// Write, check, explain and convert configs of recordings
     Config(Config),
     /// Find out whether this machine is ready to record
@@ -291,6 +295,40 @@ pub(crate) struct Man {
     /// Folder for the pages; it must exist
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Trace files to check; - is standard input
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Dump {
+    /// Trace file to print; - is standard input
+    pub(crate) file: PathBuf,
+    /// Print only packets that have this field, such as track_event or trace_config; repeatable
+    #[arg(long = "type", value_name = "FIELD", value_delimiter = ',')]
+    pub(crate) types: Vec<String>,
+    /// Print only packets of this sequence; repeatable
+    #[arg(long = "sequence", value_name = "ID", value_delimiter = ',')]
+    pub(crate) sequences: Vec<u32>,
+    /// Print only packets whose timestamp, as written, is at least this one, in nanoseconds
+    #[arg(long, value_name = "NS")]
+    pub(crate) from: Option<u64>,
+    /// Print only packets whose timestamp, as written, is at most this one, in nanoseconds
+    #[arg(long, value_name = "NS")]
+    pub(crate) to: Option<u64>,
+    /// Print at most this many packets
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Print JSON, one packet per line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,10 @@
 //! Commands of `esatto`, one module per command.
 
 pub(crate) mod attach;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod dump;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod man;

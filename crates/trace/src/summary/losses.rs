@@ -231,6 +231,14 @@ impl Summary {
         losses
     }
 
+    /// Returns what would prevent a loss of this trace; see [`Loss::remedy`].
+    pub fn remedy(&self, loss: &Loss) -> String {
+        let index: Option<usize> = loss.place.strip_prefix("buffer ").and_then(|index| index.parse().ok());
+        let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
+        let buffer = index.and_then(|index| config.buffers().nth(index));
+        loss.remedy(buffer.and_then(|buffer| buffer.size_kb()).map(u64::from))
+    }
+
     /// Returns whether the end of the recording is missing, because the program or the service that
     /// wrote the file did not complete it: it was killed, or the disk was full.
     ///
