@@ -1,11 +1,12 @@
 //! Configs of recordings: that of the user, or the default one.
 
 use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use esatto_protozero::Owned as _;
+use esatto_protozero::{Fields, Owned as _};
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig, WriteFlushMode};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
@@ -154,21 +155,66 @@ fn from_encoding(name: &str, bytes: &[u8]) -> Result<TraceConfig, Failure> {
     if config.buffers.is_empty() && config.data_sources.is_empty() { Err(failure()) } else { Ok(config) }
 }
 
-/// The descriptor of `TraceConfig`.
-pub(crate) fn message() -> Result<MessageDescriptor, Failure> {
-    schema_message("perfetto.protos.TraceConfig")
+/// File of the schema that defines `TraceConfig`.
+const TRACE_CONFIG_FILE: &[u8] = b"protos/perfetto/config/trace_config.proto";
+
+/// Returns a `FileDescriptorSet` with one file of another set, and all files that it imports.
+fn files_with_imports(set: &'static [u8], root: &'static [u8]) -> Vec<u8> {
+    // A FileDescriptorSet has files (1). Each has a name (1) and imports (3).
+    let texts = |file: &'static [u8], number: u32| {
+        Fields::new(file).filter(move |field| field.id == number).map(|field| field.as_bytes())
+    };
+    let files: BTreeMap<&[u8], &'static [u8]> =
+        texts(set, 1).filter_map(|file| Some((texts(file, 1).next()?, file))).collect();
+    let mut wanted = BTreeSet::new();
+    let mut left = vec![root];
+    while let Some(name) = left.pop() {
+        if let Some(file) = files.get(name).filter(|_| wanted.insert(name)) {
+            left.extend(texts(file, 3));
+        }
+    }
+    let mut out = Vec::new();
+    for name in wanted {
+        let file = files.get(name).copied().unwrap_or_default();
+        // Field 1 with a length.
+        out.push(0x0a);
+        let mut length = file.len();
+        while length >= 0x80 {
+            out.push(u8::try_from(length & 0x7f).unwrap_or(0) | 0x80);
+            length >>= 7;
+        }
+        out.push(u8::try_from(length).unwrap_or(0));
+        out.extend_from_slice(file);
+    }
+    out
 }
 
-/// The descriptor of a message of the schema, by its full name.
-pub(crate) fn schema_message(name: &str) -> Result<MessageDescriptor, Failure> {
-    // To decode the schema takes a tenth of a second.
+/// The descriptor of `TraceConfig`.
+pub(crate) fn message() -> Result<MessageDescriptor, Failure> {
+    // To decode the schema takes milliseconds, and the whole one would take ten times as long.
     static POOL: OnceLock<DescriptorPool> = OnceLock::new();
+    message_of(&POOL, "perfetto.protos.TraceConfig", || {
+        DescriptorPool::decode(&*files_with_imports(esatto_schema::FILE_DESCRIPTOR_SET, TRACE_CONFIG_FILE))
+    })
+}
+
+/// The descriptor of a message of the whole schema, by its full name.
+pub(crate) fn schema_message(name: &str) -> Result<MessageDescriptor, Failure> {
+    static POOL: OnceLock<DescriptorPool> = OnceLock::new();
+    message_of(&POOL, name, || DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET))
+}
+
+fn message_of(
+    pool: &OnceLock<DescriptorPool>,
+    name: &str,
+    load: impl FnOnce() -> Result<DescriptorPool, prost_reflect::DescriptorError>,
+) -> Result<MessageDescriptor, Failure> {
     let what = "cannot load the built-in schema";
-    if POOL.get().is_none() {
-        let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).attempt(|| what.to_owned())?;
-        let _ = POOL.set(pool);
+    if pool.get().is_none() {
+        let loaded = load().attempt(|| what.to_owned())?;
+        let _ = pool.set(loaded);
     }
-    let message = POOL.get().and_then(|pool| pool.get_message_by_name(name));
+    let message = pool.get().and_then(|pool| pool.get_message_by_name(name));
     message.ok_or_else(|| Failure::new(what, format!("it has no {name}")))
 }
 
