@@ -209,8 +209,11 @@ impl RecordingSession {
     ) -> Result<bool, Failure> {
         let flushed = self.has_ended() || self.flush(progress)?;
         self.content.wants_silent |= !flushed;
+        // The answer to an earlier question may lack the last programs.
         self.await_programs()?;
+        self.ask_for_programs()?;
         if self.snapshots.is_some() {
+            self.await_programs()?;
             self.final_stats()?;
         }
         // Only Esatto's service counts them. For others, a clone tells.
@@ -221,17 +224,15 @@ impl RecordingSession {
             save(snapshots.finish(!has_failed && may_have_delayed));
         }
         self.disable(progress)?;
+        // The service answers in order, so the programs are those before the end.
+        self.await_programs()?;
         if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
             if let Some(output) = &mut self.output {
                 output.require_reader()?;
             }
             self.read_all()?;
         }
-        self.final_stats()?;
-        // The reply has no content. This waits for it so that the buffers are freed before this
-        // program ends.
-        let freed = self.call::<method::FreeBuffers>();
-        freed.map_err(|e| self.lost(e))?;
+        self.free()?;
         Ok(flushed)
     }
 
@@ -322,6 +323,24 @@ impl RecordingSession {
         Ok(())
     }
 
+    /// Asks for the last stats, and frees the buffers.
+    fn free(&mut self) -> Result<(), Failure> {
+        let stats = match self.send::<method::GetTraceStats>() {
+            Ok(stats) => Some(stats),
+            // Services before Android 10 have no stats.
+            Err(IpcError::NoSuchMethod(_)) => None,
+            Err(e) => return Err(self.lost(e)),
+        };
+        let freed = self.send::<method::FreeBuffers>().map_err(|e| self.lost(e))?;
+        if let Some(stats) = stats {
+            let reply = self.client.wait_reply(stats, Some(ANSWER_TIMEOUT)).map_err(|e| self.lost(e))?;
+            self.on_stats(&reply);
+        }
+        // The reply has no content. This waits for it so that the buffers are freed before this
+        // program ends.
+        self.client.wait_reply(freed, Some(ANSWER_TIMEOUT)).map_err(|e| self.lost(e)).map(drop)
+    }
+
     /// Waits for the next reply. Tells the user for whom, if it takes long.
     fn next_reply(&mut self, deadline: Instant, progress: &Progress) -> Result<Reply, IpcError> {
         loop {
@@ -336,18 +355,15 @@ impl RecordingSession {
         }
     }
 
-    /// Asks for the programs once more, and waits for the answer. A trace does not need it.
+    /// Waits for the answer to the question about the programs, if there is one. A trace does not
+    /// need it.
     fn await_programs(&mut self) -> Result<(), Failure> {
         let deadline = Instant::now() + PROGRAMS_TIMEOUT;
-        for _ in 0..2 {
-            // The first time this waits for an earlier question.
-            self.ask_for_programs()?;
-            while self.asked_state.is_some() {
-                match next_reply(&mut self.client, deadline) {
-                    Ok(reply) => self.on_reply(&reply)?,
-                    Err(IpcError::Timeout) => self.do_without_programs(),
-                    Err(e) => return Err(self.lost(e)),
-                }
+        while self.asked_state.is_some() {
+            match next_reply(&mut self.client, deadline) {
+                Ok(reply) => self.on_reply(&reply)?,
+                Err(IpcError::Timeout) => self.do_without_programs(),
+                Err(e) => return Err(self.lost(e)),
             }
         }
         Ok(())
