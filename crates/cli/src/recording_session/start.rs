@@ -70,14 +70,21 @@ impl RecordingSession {
         };
         this.enabled = Some(this.client.send_message::<method::EnableTracing>(&request, file).map_err(lost)?);
         this.set_due(Duration::ZERO);
+        match this.complete_start() {
+            Ok(()) => Ok(this),
+            Err(failure) => Err(this.give_up(failure)),
+        }
+    }
+
+    /// Waits until the session runs, and asks the first questions.
+    fn complete_start(&mut self) -> Result<(), Failure> {
         // Without delay, so that losses of this session are not among the first counts.
-        this.ask_stats()?;
-        this.await_start()?;
-        if let Some(output) = this.output.as_mut().filter(|_| !this.is_prepared) {
+        self.ask_stats()?;
+        self.await_start()?;
+        if let Some(output) = self.output.as_mut().filter(|_| !self.is_prepared) {
             output.started()?;
         }
-        this.ask_for_programs()?;
-        Ok(this)
+        self.ask_for_programs()
     }
 
     /// Takes over a session that this connection has attached, and that began some time ago.
@@ -217,11 +224,11 @@ impl RecordingSession {
             Ok(barrier) => barrier,
             // A service older than v4. The next call waits for its turn anyway.
             Err(IpcError::NoSuchMethod(_)) => return Ok(()),
-            Err(e) => return Err(lost(e)),
+            Err(e) => return Err(self.lost(e)),
         };
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
-            let reply = next_reply(&mut self.client, deadline).map_err(lost)?;
+            let reply = next_reply(&mut self.client, deadline).map_err(|e| self.lost(e))?;
             if reply.request_id == barrier {
                 break;
             }
