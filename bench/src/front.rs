@@ -182,7 +182,8 @@ fn record(command: Command, trace: &Path) -> Result<(f64, f64), String> {
     Ok((first_ns.saturating_sub(start_ns) as f64 / 1e6, file.as_secs_f64() * 1e3))
 }
 
-/// Records. Returns the time of the first event, and the time from Ctrl-C to the end of the command.
+/// Records. Returns the time of the first event, and the time from Ctrl-C to the end of the
+/// command.
 fn record_from(mut command: Command, trace: &Path) -> Result<(u64, Duration), String> {
     let _ = std::fs::remove_file(trace);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -152,7 +152,8 @@ fn serve(settings: &Settings) -> Result<(), Error> {
         log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");
     }
     let inherited = Inherited::from_environment(&mut options)?;
-    // Signals are handled before the sockets are there: a program that can be reached can be stopped.
+    // Signals are handled before the sockets are there: a program that can be reached can be
+    // stopped.
     let stop = stop_signal().map_err(Error::system("handle signals"))?;
     let mut daemon = Daemon::open(options, inherited)?;
     // A daemon that cannot start, because another one has the sockets, must not replace its file.

@@ -1,6 +1,6 @@
 //! Accidents of a recording: a clear message, the right status, and nothing lost that was on the
-//! disk. Full disks, two writers of a file, services that end and lost terminals have tests of their
-//! own.
+//! disk. Full disks, two writers of a file, services that end and lost terminals have tests of
+//! their own.
 
 use esatto_tests::workload::{CONFIG, Workload};
 use esatto_tests::{Harness, Implementation, Program, Signal, Skip, esatto_bin, skip, wait_until};
@@ -92,8 +92,8 @@ fn without_terminal_input_and_output_it_records() {
 fn a_terminal_that_hangs_up_ends_the_recording_in_order() {
     let harness = Harness::new();
     let _programs = programs(&harness);
-    // `script` has the terminal. If it is killed, the terminal hangs up. The test itself may run under
-    // nohup.
+    // `script` has the terminal. If it is killed, the terminal hangs up. The test itself may run
+    // under nohup.
     let mut command = harness.command("script");
     command.env("ESATTO", esatto_bin());
     command.args(["-qec", "exec env --default-signal=HUP $ESATTO record -o trace", "/dev/null"]);

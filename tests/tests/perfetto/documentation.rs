@@ -1,7 +1,7 @@
 //! Command lines of Perfetto's own documentation, word for word, with our programs in the `PATH`.
 //!
-//! Each runs in a copy of the machine's files that nobody else sees, with process ids of its own. So
-//! paths such as `/data/misc/perfetto-traces` and commands such as `killall` do no harm, and the
+//! Each runs in a copy of the machine's files that nobody else sees, with process ids of its own.
+//! So paths such as `/data/misc/perfetto-traces` and commands such as `killall` do no harm, and the
 //! sockets are those that programs use by default. Of the page, a test has the command lines. The
 //! configs are our own, because they decide nothing here but the length of the test. `sleep` is
 //! shorter, and `sudo` runs its command.
@@ -11,7 +11,8 @@
 //! - with `adb`, `record_android_trace` or `/system/bin`: an Android device
 //!   (`docs/quickstart/android-tracing.md`, `docs/getting-started/local-android-trace-recording.md`,
 //!   and the tabs for Android of other pages);
-//! - `tools/tmux`, `tools/ninja`, `mmma`, `protoc`, `curl`: the sources of Perfetto, or the network;
+//! - `tools/tmux`, `tools/ninja`, `mmma`, `protoc`, `curl`: the sources of Perfetto, or the
+//!   network;
 //! - `trace_processor`, `traceconv`, `trace_processor_shell`: programs that read traces;
 //! - `heap_profile`, and `linux.perf` of `docs/getting-started/cpu-profiling.md`: data sources that
 //!   are not here. Its command line is that of `docs/getting-started/system-tracing.md`.

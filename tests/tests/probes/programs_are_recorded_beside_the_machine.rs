@@ -9,8 +9,8 @@ use esatto_tests::{Harness, Implementation, Peer, Skip, tp, wait_until};
 /// For each thread: how often it ran, its slices while the events of all processors were recorded,
 /// and those of them that ended while it ran, as they must.
 ///
-/// Some kernels do not tell all switches from the idle task of a processor to another one. Their own
-/// text of the events lacks the same ones. Then the idle task seems to follow itself. On such a
+/// Some kernels do not tell all switches from the idle task of a processor to another one. Their
+/// own text of the events lacks the same ones. Then the idle task seems to follow itself. On such a
 /// processor, a slice may have ended while the idle task seems to run.
 const THREADS: &str = "
     with idle as (select utid from thread where tid = 0),

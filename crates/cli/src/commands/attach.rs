@@ -104,8 +104,8 @@ fn attach(args: &args::Attach, summary: &mut Summary) -> Result<u8, Failure> {
     Ok(EXIT_EMPTY)
 }
 
-/// Returns the key of a session. The service of Perfetto does not tell keys, so the word of the user
-/// may be one.
+/// Returns the key of a session. The service of Perfetto does not tell keys, so the word of the
+/// user may be one.
 fn key_of(session: Option<&ListedSession>, wanted: &str) -> Result<Vec<u8>, Failure> {
     let Some(session) = session else { return Ok(wanted.as_bytes().to_vec()) };
     match (&session.detach_key, session.pid) {

@@ -1,5 +1,5 @@
-//! The start of a recording: a new session, one that waits for its start, or one that another program
-//! has left.
+//! The start of a recording: a new session, one that waits for its start, or one that another
+//! program has left.
 
 use core::time::Duration;
 use std::ffi::OsStr;
