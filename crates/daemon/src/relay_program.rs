@@ -15,7 +15,8 @@ use crate::secret_option::read_secret;
 use crate::socket_activation;
 use crate::socket_permissions::{Access, PermissionsError};
 
-const HELP: &str = "\
+/// Help of the program `traced_relay`, for its man page.
+pub const TRACED_RELAY_HELP: &str = "\
 Connects the producers of this machine to the tracing service of another machine, where traces are recorded.
 
 Usage: PERFETTO_RELAY_SOCK_NAME=ADDRESS traced_relay [OPTIONS]
@@ -72,7 +73,7 @@ enum Meaning {
 
 impl Program for Settings {
     const NAME: &'static str = "traced_relay";
-    const HELP: &'static str = HELP;
+    const HELP: &'static str = TRACED_RELAY_HELP;
     type Meaning = Meaning;
     const OPTIONS: &'static [Known<Meaning>] = &[
         Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },

@@ -17,7 +17,8 @@ use crate::secret_option::read_secret;
 use crate::socket_activation::{self, Inherited};
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
 
-const HELP: &str = "\
+/// Help of the program `traced`, for its man page.
+pub const TRACED_HELP: &str = "\
 The tracing service. Programs that record events (producers) and tools that record traces (consumers) connect to it.
 
 Usage: traced [OPTIONS]
@@ -96,7 +97,7 @@ enum Meaning {
 
 impl Program for Settings {
     const NAME: &'static str = "traced";
-    const HELP: &'static str = HELP;
+    const HELP: &'static str = TRACED_HELP;
     type Meaning = Meaning;
     const OPTIONS: &'static [Known<Meaning>] = &[
         Known { long: "enable-relay-endpoint", short: None, takes_value: false, meaning: Meaning::RelayEndpoint },

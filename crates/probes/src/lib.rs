@@ -50,4 +50,4 @@ mod test_writer;
 
 pub use ftrace::closest_ftrace_event;
 pub use probes::{Options, Probes, ProbesHandle};
-pub use probes_program::{traced_probes, traced_probes_as};
+pub use probes_program::{TRACED_PROBES_HELP, traced_probes, traced_probes_as};

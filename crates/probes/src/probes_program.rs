@@ -12,14 +12,16 @@ use crate::control::Observer;
 use crate::ftrace_reset::{MOUNT_POINTS, reset_ftrace};
 use crate::probes::{Options, Probes};
 
-const HELP: &str = "\
+/// Help of the program `traced_probes`, for its man page.
+pub const TRACED_PROBES_HELP: &str = "\
 Records what the machine does: scheduling and other events of the kernel, processes, memory, counters, the journal. It
 connects to the tracing service as a producer; the sessions of the service say what to record.
 
 Usage: traced_probes [OPTIONS]
 
       --background   Return at once, and print the pid of the process that serves
-      --reset-ftrace Reset ftrace before the start: no events, small buffers. Use it if another program has left ftrace
+      --reset-ftrace
+                     Reset ftrace before the start: no events, small buffers. Use it if another program has left ftrace
                      on; programs that use ftrace now are disturbed
       --cleanup-after-crash
                      Reset ftrace and exit
@@ -68,7 +70,7 @@ enum Meaning {
 
 impl Program for Settings {
     const NAME: &'static str = "traced_probes";
-    const HELP: &'static str = HELP;
+    const HELP: &'static str = TRACED_PROBES_HELP;
     type Meaning = Meaning;
     const OPTIONS: &'static [Known<Meaning>] = &[
         Known { long: "cleanup-after-crash", short: None, takes_value: false, meaning: Meaning::CleanupAfterCrash },

@@ -56,12 +56,18 @@ fn each_command_has_a_man_page() {
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    for name in ["esatto.1", "esatto-record.1", "esatto-config-new.1", "esatto-doctor.1"] {
+    let programs = ["perfetto.1", "tracebox.1", "traced.1", "traced_probes.1", "traced_relay.1", "trigger_perfetto.1"];
+    for name in ["esatto.1", "esatto-record.1", "esatto-config-new.1", "esatto-doctor.1"].into_iter().chain(programs) {
         assert!(names.iter().any(|known| known == name), "{names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("demo-stage")), "{names:?}");
     let page = std::fs::read_to_string(harness.path("man/esatto-doctor.1")).expect("a page");
     assert!(page.contains(".TH esatto-doctor 1") && page.contains("1 something is missing"), "{page}");
+    // A program that parses its own command line has its own options on its page.
+    for (name, option) in [("traced", "--metrics-file"), ("esatto-traced", "--metrics-file"), ("perfetto", "--txt")] {
+        let page = std::fs::read_to_string(harness.path(format!("man/{name}.1"))).expect("a page");
+        assert!(page.contains(&option.replace('-', "\\-")), "{name}: {page}");
+    }
     let mut command = harness.command(esatto_bin());
     let output = command.args(["man", "no/such/folder"]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);

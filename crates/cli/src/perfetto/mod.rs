@@ -36,9 +36,9 @@ use self::log_line::log_line;
 use self::options::{Options, Request};
 use self::outcome::{Outcome, oddities_are_wanted};
 use self::sockets::Sockets;
-pub(crate) use self::tracebox::{Program, tracebox};
-pub(crate) use self::triggers::trigger_perfetto;
-use self::usage::USAGE;
+pub(crate) use self::tracebox::{Program, USAGE as TRACEBOX_USAGE, tracebox};
+pub(crate) use self::triggers::{USAGE as TRIGGER_USAGE, trigger_perfetto};
+pub(crate) use self::usage::USAGE;
 use crate::console::{print, say};
 
 /// The program `perfetto`, with the arguments after its name.

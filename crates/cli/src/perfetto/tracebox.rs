@@ -24,7 +24,7 @@ pub(crate) type Program = fn(Vec<OsString>) -> ExitCode;
 
 const SYSTEM_SOCKETS: &str = "--system-sockets";
 
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 Usage: tracebox [--system-sockets] [OPTION OF perfetto]...
        tracebox traced|traced_probes|traced_relay|perfetto|trigger_perfetto [OPTION]...
 

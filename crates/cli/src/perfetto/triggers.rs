@@ -18,7 +18,7 @@ const PRODUCER: &str = "perfetto_cmd_producer";
 /// Longest time until the service has the triggers.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 Usage: trigger_perfetto TRIGGER [TRIGGER]...
 
 Activates the triggers that sessions wait for. All go in one request.
