@@ -7,7 +7,9 @@ mod book;
 mod bounds;
 mod checks;
 mod codegen;
+mod deb;
 mod dependencies;
+mod dist;
 mod ftrace_schema;
 mod imports;
 mod install;
@@ -17,9 +19,11 @@ mod package;
 mod peers;
 mod platforms;
 mod prose;
+mod release;
 mod shell;
 mod sim;
 mod soak;
+mod system_files;
 mod test;
 
 use std::process::ExitCode;
@@ -39,10 +43,12 @@ cargo xtask COMMAND
   package [--verify]    pack the crates as for crates.io; --verify builds each from its package
   prose [PATH...]       check the width and the beginnings of comments and pages
   codegen [--check]     generate the code of crates/schema and crates/ports
-  install [--prefix DIR]
-                        the C library, its headers and what finds them: see `cargo xtask install --help`
-  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [openssh] [cmake] [rustc] [platforms] [typos] [browser] [producer]
-                        install the real Perfetto to test against (default: all)
+  install [PART...] [--prefix DIR]
+                        the programs with links, man pages and units, and the C library: see `cargo xtask install --help`
+  deb [OPTIONS]         packages for Debian: see `cargo xtask deb --help`
+  dist [OPTIONS]        static programs in an archive, with checksums and a list of their parts: see --help
+  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [openssh] [cmake] [rustc] [platforms] [typos] [musl] [debian] [nspawn] [packaging] [container] [sbom] [browser] [producer]
+                        install the real Perfetto to test against, and other peers (default: all that tests need)
   tp ARGS...            the real trace processor: SQL on a trace
   ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot
   bench [GROUP...] [--rounds N] [--json FILE]
@@ -52,7 +58,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let command = args.next().unwrap_or_default();
     let args: Vec<String> = args.collect();
-    // `bench`, `install` and `sim` have a help of their own.
+    // `bench`, `deb`, `dist`, `install` and `sim` have a help of their own.
     let asks_help = args.iter().any(|arg| arg == "--help" || arg == "-h");
     let done = match command.as_str() {
         "test" | "soak" | "lint" | "layers" | "api" | "package" | "prose" | "book" | "bounds" | "codegen" | "peers"
@@ -73,6 +79,8 @@ fn main() -> ExitCode {
         "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),
         "install" => install::run(&args),
+        "deb" => deb::run(&args),
+        "dist" => dist::run(&args),
         "peers" => peers::run("install", &args),
         "tp" => peers::run("tp", &args),
         "ui-check" => peers::run("ui-check", &args),

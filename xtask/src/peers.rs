@@ -4,6 +4,22 @@ use crate::shell;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Parts that the tests need.
+const DEFAULT: &[&str] = &[
+    "official",
+    "ui",
+    "protoc",
+    "valgrind",
+    "systemd",
+    "openssh",
+    "cmake",
+    "debian",
+    "nspawn",
+    "packaging",
+    "browser",
+    "producer",
+];
+
 /// Folder of everything that the scripts install.
 ///
 /// # Errors
@@ -18,14 +34,14 @@ pub(crate) fn folder() -> Result<PathBuf, String> {
 
 /// Runs one of the scripts of `xtask/peers`.
 ///
-/// `install` without a part installs all of them.
+/// `install` without a part installs all that tests need.
 pub(crate) fn run(script: &str, args: &[String]) -> Result<(), String> {
     let path = shell::root().join("xtask/peers").join(script);
     let mut command = Command::new(path);
     command.args(args);
     let no_part = args.iter().all(|arg| arg == "--force");
     if script == "install" && no_part {
-        command.args(["official", "ui", "protoc", "valgrind", "systemd", "openssh", "cmake", "browser", "producer"]);
+        command.args(DEFAULT);
     }
     if script == "install" {
         return shell::run(&mut command);

@@ -33,6 +33,12 @@ const STEPS: &[(&str, &str, Step)] = &[
         crate::platforms::run,
     ),
     ("packages", "pack the crates as for crates.io, and build each from its package", packages),
+    ("deb", "make the Debian packages twice, compare the bytes, and let lintian judge them", crate::release::deb),
+    (
+        "dist",
+        "make the static programs twice, compare the bytes, run one, check the list of parts, and build the image",
+        crate::release::dist,
+    ),
     ("dependencies", "check licences, versions, sources and advisories with cargo-deny", crate::dependencies::run),
     ("fuzz", "run libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
 ];

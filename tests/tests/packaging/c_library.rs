@@ -21,7 +21,7 @@ pub(crate) fn stage() -> &'static Path {
         let _ = std::fs::remove_dir_all(&stage);
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let folder = stage.to_str().expect("text");
-        output(&mut install(&["--destdir", folder, "--prefix", "/opt/perfetto", "--profile", profile]));
+        output(&mut install(&["c-library", "--destdir", folder, "--prefix", "/opt/perfetto", "--profile", profile]));
         stage
     });
     &STAGE
@@ -75,7 +75,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn target() -> &'static Path {
+pub(crate) fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder")
 }
 

@@ -76,7 +76,7 @@ fn the_folder_of_libraries_may_have_another_name() {
         let stage = file("c-library-elsewhere");
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let prefix = stage.to_str().expect("text");
-        output(&mut install(&["--prefix", prefix, "--libdir=lib/some-where", "--profile", profile]));
+        output(&mut install(&["c-library", "--prefix", prefix, "--libdir=lib/some-where", "--profile", profile]));
         let folder = stage.join("lib/some-where");
         pkg_config.args(["--variable=static_library", "perfetto_c"]).env("PKG_CONFIG_PATH", folder.join("pkgconfig"));
         let library = output(&mut pkg_config);
