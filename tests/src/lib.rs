@@ -17,7 +17,7 @@ mod harness;
 mod implementation;
 #[cfg(doctest)]
 mod pages;
-mod peers;
+pub mod peers;
 mod program;
 pub mod raw;
 pub mod sdk;

@@ -18,6 +18,8 @@ pub enum Peer {
     Protoc,
     /// Valgrind, with its memcheck.
     Valgrind,
+    /// The files of a Debian system.
+    Debian,
     /// The server of openssh, and with it the client.
     Openssh,
 }
@@ -41,6 +43,7 @@ impl Peer {
             // Debian's packages install these for everyone.
             Self::Protoc => ("protoc", "/usr/bin/protoc".into()),
             Self::Valgrind => ("valgrind", "/usr/bin/valgrind".into()),
+            Self::Debian => ("debian", folder().join("debian/root/etc/debian_version")),
             Self::Openssh => ("openssh", "/usr/sbin/sshd".into()),
         };
         if witness.exists() {
@@ -140,7 +143,9 @@ pub fn beside_this_test(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-fn folder() -> PathBuf {
+/// Folder of all that `cargo xtask peers` installs, except for Debian's packages.
+#[must_use]
+pub fn folder() -> PathBuf {
     std::env::var_os("PEERS_DIR").map_or_else(
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/perfetto-peers"),
         PathBuf::from,
