@@ -51,6 +51,16 @@ impl Row {
 /// The trace cannot be read to its end, or an SQL error.
 #[must_use]
 pub fn query(trace: &Path, sql: &str) -> Vec<Vec<Row>> {
+    maps(trace, sql).into_iter().map(|rows| rows.into_iter().map(Row).collect()).collect()
+}
+
+/// As [`query`], with each row as a map.
+///
+/// # Panics
+///
+/// As [`query`].
+#[must_use]
+pub fn maps(trace: &Path, sql: &str) -> Vec<Vec<Map<String, Value>>> {
     let mut child = Command::new(peers::script("tp"))
         .arg("--json")
         .arg(trace)
@@ -65,10 +75,7 @@ pub fn query(trace: &Path, sql: &str) -> Vec<Vec<Row>> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     // On stderr it warns of a file that ends inside a packet.
     assert!(output.status.success() && stderr.is_empty(), "tp on {}: {}\n{stderr}", trace.display(), output.status);
-    serde_json::Deserializer::from_slice(&output.stdout)
-        .into_iter::<Vec<Map<String, Value>>>()
-        .map(|rows| rows.expect("tp prints JSON").into_iter().map(Row).collect())
-        .collect()
+    serde_json::Deserializer::from_slice(&output.stdout).into_iter().map(|rows| rows.expect("tp prints JSON")).collect()
 }
 
 /// The rows of a single statement.

@@ -253,7 +253,7 @@ fn process_counter(id: u32) -> (Cow<'static, str>, f64) {
 }
 
 /// Returns the name that `/proc/meminfo` has for a counter.
-fn meminfo_name(key: MeminfoCounters) -> String {
+pub(crate) fn meminfo_name(key: MeminfoCounters) -> String {
     match key {
         MeminfoCounters::MEMINFO_ACTIVE_ANON => "Active(anon)".to_owned(),
         MeminfoCounters::MEMINFO_INACTIVE_ANON => "Inactive(anon)".to_owned(),

@@ -1,14 +1,15 @@
 //! Debug annotations (`docs/spec/track-event.md` §13).
 
 use core::hash::{Hash, Hasher};
-use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
 
 use esatto_protozero::{Field, Fields};
 use esatto_schema::{debug_annotation, debug_annotation::field as annotation, interned_data};
 
 use crate::packet_sequence::State;
 use crate::string_table::{Strings, Symbol, hash_of};
+use crate::tables::{Arg, ArgValue};
 
 /// Deepest nesting that is read; deeper annotations are cut off.
 const MAX_DEPTH: usize = 32;
@@ -74,6 +75,14 @@ impl<'p> Text<'p> {
             Self::Missing => String::new(),
             Self::Inline(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Self::Interned(symbol) => strings.owned(symbol),
+        }
+    }
+
+    fn symbol(self, strings: &mut Strings) -> Symbol {
+        match self {
+            Self::Missing => strings.add_str(""),
+            Self::Inline(bytes) => strings.add(bytes),
+            Self::Interned(symbol) => symbol,
         }
     }
 
@@ -249,6 +258,162 @@ fn nested(bytes: &[u8], depth: usize) -> RawValue<'_> {
         RawValue::Array(elements)
     } else {
         value
+    }
+}
+
+impl RawAnnotation<'_> {
+    /// Appends the arguments that the annotation makes, with keys that begin with `debug.`.
+    pub(crate) fn flatten(&self, keys: &mut ArgKeys, strings: &mut Strings, args: &mut Vec<Arg>) {
+        let debug = keys.debug(strings);
+        flatten_named((debug, debug), self, keys, strings, args);
+    }
+}
+
+fn flatten_named(
+    prefix: (Symbol, Symbol),
+    annotation: &RawAnnotation<'_>,
+    keys: &mut ArgKeys,
+    strings: &mut Strings,
+    args: &mut Vec<Arg>,
+) {
+    if matches!(annotation.value, RawValue::Empty) {
+        return;
+    }
+    let name = annotation.name.symbol(strings);
+    let Some(flat_key) = keys.member(prefix.0, name, strings) else { return };
+    let Some(key) = keys.member(prefix.1, name, strings) else { return };
+    flatten_value((flat_key, key), &annotation.value, keys, strings, args);
+}
+
+fn flatten_value(
+    (flat_key, key): (Symbol, Symbol),
+    value: &RawValue<'_>,
+    keys: &mut ArgKeys,
+    strings: &mut Strings,
+    args: &mut Vec<Arg>,
+) {
+    let value = match value {
+        RawValue::Empty | RawValue::Proto { .. } => return,
+        RawValue::Dict(entries) => {
+            for entry in entries {
+                flatten_named((flat_key, key), entry, keys, strings, args);
+            }
+            return;
+        }
+        RawValue::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                let Some(key) = keys.element(key, index, strings) else { return };
+                flatten_value((flat_key, key), value, keys, strings, args);
+            }
+            return;
+        }
+        RawValue::Json(text) => {
+            let symbol = text.symbol(strings);
+            match serde_json::from_str(strings.get(symbol)) {
+                Ok(json) => {
+                    flatten_json((flat_key, key), &json, keys, strings, args);
+                    return;
+                }
+                Err(_) => ArgValue::Json(symbol),
+            }
+        }
+        RawValue::Bool(v) => ArgValue::Bool(*v),
+        RawValue::Uint(v) => ArgValue::Uint(*v),
+        RawValue::Int(v) => ArgValue::Int(*v),
+        RawValue::Double(v) => ArgValue::Real(*v),
+        RawValue::Pointer(v) => ArgValue::Pointer(*v),
+        RawValue::String(text) => ArgValue::Text(Some(text.symbol(strings))),
+    };
+    args.push(Arg { flat_key, key, value });
+}
+
+fn flatten_json(
+    (flat_key, key): (Symbol, Symbol),
+    value: &serde_json::Value,
+    keys: &mut ArgKeys,
+    strings: &mut Strings,
+    args: &mut Vec<Arg>,
+) {
+    let value = match value {
+        serde_json::Value::Null => return,
+        serde_json::Value::Bool(v) => ArgValue::Bool(*v),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(v), _) => ArgValue::Int(v),
+            (None, v) => ArgValue::Real(v.unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => ArgValue::Text(Some(strings.add_str(text))),
+        serde_json::Value::Array(values) => {
+            // Values that make no argument have no position, as in the trace processor.
+            for (index, value) in values.iter().filter(|value| !value.is_null()).enumerate() {
+                let Some(key) = keys.element(key, index, strings) else { return };
+                flatten_json((flat_key, key), value, keys, strings, args);
+            }
+            return;
+        }
+        serde_json::Value::Object(entries) => {
+            for (name, value) in entries {
+                let name = strings.add_str(name);
+                let Some(flat_key) = keys.member(flat_key, name, strings) else { return };
+                let Some(key) = keys.member(key, name, strings) else { return };
+                flatten_json((flat_key, key), value, keys, strings, args);
+            }
+            return;
+        }
+    };
+    args.push(Arg { flat_key, key, value });
+}
+
+/// Keys of arguments that were made of shorter ones.
+///
+/// A small packet can have very many long keys, because names may be interned. So the keys of a
+/// trace may only take a multiple of its size.
+#[derive(Debug, Default)]
+pub(crate) struct ArgKeys {
+    members: HashMap<(Symbol, Symbol), Symbol>,
+    debug: Option<Symbol>,
+    used: u64,
+    allowed: u64,
+    /// Arguments that were left out because their keys would take too much.
+    pub(crate) left_out: u64,
+}
+
+/// Bytes of keys that every trace may have.
+const MIN_KEY_BYTES: u64 = 16 << 20;
+/// Bytes of keys for each byte of the trace.
+const KEY_BYTES_RATIO: u64 = 4;
+
+impl ArgKeys {
+    /// Notes the size of a packet.
+    pub(crate) fn allow(&mut self, bytes: u64) {
+        self.allowed += bytes * KEY_BYTES_RATIO;
+    }
+
+    fn debug(&mut self, strings: &mut Strings) -> Symbol {
+        *self.debug.get_or_insert_with(|| strings.add_str("debug"))
+    }
+
+    fn make(&mut self, strings: &mut Strings, parts: [&str; 3]) -> Option<Symbol> {
+        self.used += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        if self.used > self.allowed + MIN_KEY_BYTES {
+            self.left_out += 1;
+            return None;
+        }
+        Some(strings.add_str(&parts.concat()))
+    }
+
+    fn member(&mut self, prefix: Symbol, name: Symbol, strings: &mut Strings) -> Option<Symbol> {
+        if let Some(&key) = self.members.get(&(prefix, name)) {
+            return Some(key);
+        }
+        let (first, last) = (strings.get(prefix).to_owned(), strings.get(name).to_owned());
+        let key = self.make(strings, [&first, ".", &last])?;
+        self.members.insert((prefix, name), key);
+        Some(key)
+    }
+
+    fn element(&mut self, prefix: Symbol, index: usize, strings: &mut Strings) -> Option<Symbol> {
+        let first = strings.get(prefix).to_owned();
+        self.make(strings, [&first, &format!("[{index}]"), ""])
     }
 }
 

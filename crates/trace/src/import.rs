@@ -68,24 +68,24 @@ pub(crate) struct Import {
 
 /// Fields of a packet beside its payload.
 #[derive(Default)]
-struct Envelope<'p> {
-    timestamp: Option<u64>,
-    clock: Option<u32>,
-    sequence: u32,
-    machine: u32,
-    flags: u32,
-    dropped: u32,
-    first: bool,
+pub(crate) struct Envelope<'p> {
+    pub(crate) timestamp: Option<u64>,
+    pub(crate) clock: Option<u32>,
+    pub(crate) sequence: u32,
+    pub(crate) machine: u32,
+    pub(crate) flags: u32,
+    pub(crate) dropped: u32,
+    pub(crate) first: bool,
     uid: Option<i32>,
     pid: Option<i32>,
-    interned: Vec<&'p [u8]>,
-    defaults: Option<&'p [u8]>,
-    payload: Option<(u32, &'p [u8])>,
-    snapshot: Option<&'p [u8]>,
+    pub(crate) interned: Vec<&'p [u8]>,
+    pub(crate) defaults: Option<&'p [u8]>,
+    pub(crate) payload: Option<(u32, &'p [u8])>,
+    pub(crate) snapshot: Option<&'p [u8]>,
 }
 
 impl<'p> Envelope<'p> {
-    fn read(bytes: &'p [u8]) -> (Self, Fields<'p>) {
+    pub(crate) fn read(bytes: &'p [u8]) -> (Self, Fields<'p>) {
         let mut found = Self::default();
         let mut fields = Fields::new(bytes);
         for f in fields.by_ref() {
@@ -314,32 +314,7 @@ impl Import {
     }
 
     fn add_snapshot(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
-        use clock_snapshot::{clock::field as clock_field, field};
-        let (mut readings, mut primary) = (Vec::new(), None);
-        for f in Fields::new(bytes) {
-            match f.id {
-                field::PRIMARY_TRACE_CLOCK => primary = Some(f.as_u32()),
-                field::CLOCKS => {
-                    let (mut id, mut ticks, mut incremental, mut multiplier) = (0, 0, false, 1);
-                    for f in Fields::new(f.as_bytes()) {
-                        match f.id {
-                            clock_field::CLOCK_ID => id = f.as_u32(),
-                            clock_field::TIMESTAMP => ticks = f.as_u64(),
-                            clock_field::IS_INCREMENTAL => incremental = f.as_bool(),
-                            clock_field::UNIT_MULTIPLIER_NS => multiplier = f.as_u64().max(1),
-                            _ => {}
-                        }
-                    }
-                    readings.push(Reading {
-                        clock: ClockKey::new(id, machine, sequence),
-                        ticks,
-                        incremental,
-                        multiplier,
-                    });
-                }
-                _ => {}
-            }
-        }
+        let (readings, primary) = read_snapshot(bytes, sequence, machine);
         if self.clocks.add(&readings, primary.filter(|_| machine == HOST)).is_err() {
             self.problems.count(Problem::ClockSnapshotInvalid);
         }
@@ -508,6 +483,32 @@ impl Import {
             id => field_names::name(field_names::trace_packet(), id),
         }
     }
+}
+
+/// Reads a `ClockSnapshot`: its clocks, and the clock of the trace if it names one.
+pub(crate) fn read_snapshot(bytes: &[u8], sequence: usize, machine: u32) -> (Vec<Reading>, Option<u32>) {
+    use clock_snapshot::{clock::field as clock_field, field};
+    let (mut readings, mut primary) = (Vec::new(), None);
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::PRIMARY_TRACE_CLOCK => primary = Some(f.as_u32()),
+            field::CLOCKS => {
+                let (mut id, mut ticks, mut incremental, mut multiplier) = (0, 0, false, 1);
+                for f in Fields::new(f.as_bytes()) {
+                    match f.id {
+                        clock_field::CLOCK_ID => id = f.as_u32(),
+                        clock_field::TIMESTAMP => ticks = f.as_u64(),
+                        clock_field::IS_INCREMENTAL => incremental = f.as_bool(),
+                        clock_field::UNIT_MULTIPLIER_NS => multiplier = f.as_u64().max(1),
+                        _ => {}
+                    }
+                }
+                readings.push(Reading { clock: ClockKey::new(id, machine, sequence), ticks, incremental, multiplier });
+            }
+            _ => {}
+        }
+    }
+    (readings, primary)
 }
 
 /// Extends a span of time to contain `ts`.

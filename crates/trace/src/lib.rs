@@ -1,9 +1,11 @@
 //! Reader for Perfetto traces.
 //!
-//! It offers three views of the same bytes:
+//! It offers four views of the same bytes:
 //!
 //! - [`PacketReader`] splits a file into packets, also if it is gzipped or has compressed packets.
 //!   It reports where and why a file is torn or foreign.
+//! - [`Engine`] reads a trace into [`tables`]: processes, threads, tracks, slices, counters,
+//!   scheduling and so on, with the names and the content that the trace processor gives them.
 //! - [`Trace`] has the events, with all interned values resolved and all clocks converted, and what
 //!   they form: slices, flows, tracks, processes and threads. It is meant for tests and small
 //!   tools; [`events`] is a short way to its events.
@@ -41,6 +43,7 @@
 mod clock_conversion;
 mod counters;
 mod debug_annotation;
+mod engine;
 mod error;
 pub mod escape;
 mod field_names;
@@ -55,6 +58,7 @@ mod processes;
 mod service_report;
 mod string_table;
 mod summary;
+pub mod tables;
 mod timeline;
 mod trace;
 mod track_descriptors;
@@ -62,6 +66,7 @@ mod track_event;
 mod track_key;
 
 pub use debug_annotation::{Annotation, AnnotationValue};
+pub use engine::Engine;
 pub use error::{Error, Place};
 pub use ftrace_report::FtraceReport;
 pub use packet_reader::{
@@ -69,6 +74,7 @@ pub use packet_reader::{
     packets,
 };
 pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
+pub use string_table::{Strings, Symbol};
 pub use summary::{
     ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, ProcessSummary, Reading, SequenceSummary,
     SliceSummary, Summary, ThreadSummary, TrackSummary, TypeSummary,

@@ -47,7 +47,11 @@ pub(crate) struct Sequence {
 pub(crate) struct State {
     pub(crate) valid: bool,
     pub(crate) interned: HashMap<(u32, u64), Symbol>,
+    /// Entries of other tables, as they were written; see [`State::keep_entries`].
+    pub(crate) entries: HashMap<(u32, u64), Box<[u8]>>,
     pub(crate) clock: Option<u32>,
+    /// `TracePacketDefaults`, as they were written.
+    pub(crate) defaults: Vec<u8>,
     pub(crate) track: Option<u64>,
     pub(crate) extra_counters: Vec<u64>,
     pub(crate) extra_double_counters: Vec<u64>,
@@ -104,6 +108,7 @@ impl State {
     /// Reads `TracePacketDefaults`, which replace all earlier ones.
     pub(crate) fn set_defaults(&mut self, defaults: &[u8]) {
         self.clock = None;
+        self.defaults = defaults.to_vec();
         self.track = None;
         self.extra_counters.clear();
         self.extra_double_counters.clear();
@@ -152,6 +157,23 @@ impl State {
                 self.interned.entry((entry.id, iid)).or_insert_with(|| strings.add(string));
             }
         }
+    }
+
+    /// Keeps the entries of tables that have more than a number and a string. The first entry of a
+    /// number counts.
+    pub(crate) fn keep_entries(&mut self, data: &[u8]) {
+        const IID: u32 = 1;
+        for entry in Fields::new(data).filter(|entry| !LOOKED_UP.contains(&entry.id)) {
+            let iid = Fields::new(entry.as_bytes()).find(|field| field.id == IID).map_or(0, |iid| iid.as_u64());
+            if iid != 0 {
+                self.entries.entry((entry.id, iid)).or_insert_with(|| entry.as_bytes().into());
+            }
+        }
+    }
+
+    /// Returns an entry of a table with more than a number and a string.
+    pub(crate) fn entry(&self, table: u32, iid: u64) -> Option<&[u8]> {
+        self.entries.get(&(table, iid)).map(|entry| &**entry)
     }
 
     pub(crate) fn look_up(&self, table: u32, iid: u64) -> Option<Symbol> {

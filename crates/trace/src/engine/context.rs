@@ -1,0 +1,88 @@
+//! State of the second stage of the import, in which records come in the order of time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::counter_tracks::CounterTracks;
+use super::descriptors::MessageInfo;
+use super::event_tracks::EventTracks;
+use super::flows::Flows;
+use super::lanes::LaneGroups;
+use super::processes::Processes;
+use super::scheduling_state::Scheduling;
+use super::slices::Slices;
+use super::stacks::Heaps;
+use super::stats::{Fact, Stats};
+use super::tracks::TrackIndex;
+use crate::string_table::Symbol;
+use crate::tables::{Arg, ArgValue, CounterRow, Row, Tables};
+
+/// Sequence state that events refer to: from one clear to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Generation {
+    /// Pid and tid of the thread that the sequence described last.
+    pub(crate) thread: Option<(i64, i64)>,
+    /// True if the trace has the first packet of the sequence.
+    pub(crate) has_first: bool,
+}
+
+/// Tables that grow, and the state that they grow by.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    pub(crate) tables: Tables,
+    pub(crate) stats: Stats,
+    pub(crate) processes: Processes,
+    pub(crate) tracks: TrackIndex,
+    pub(crate) event_tracks: EventTracks,
+    /// The member of a group for which a lane was made.
+    pub(crate) lane_members: HashMap<Row, u64>,
+    pub(crate) lane_groups: LaneGroups,
+    pub(crate) slices: Slices,
+    pub(crate) flows: Flows,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) counters: CounterTracks,
+    pub(crate) heaps: Heaps,
+    pub(crate) generations: Vec<Generation>,
+    /// Rows of machines by their ids in packets.
+    pub(crate) machines: HashMap<u32, Row>,
+    pub(crate) machine_arch: HashMap<u32, String>,
+    pub(crate) page_sizes: HashMap<u32, u32>,
+    pub(crate) facts: BTreeMap<&'static str, Fact>,
+    /// Kernel events that the schema does not have, by the numbers of their fields.
+    pub(crate) generic_events: HashMap<u32, (String, MessageInfo)>,
+    /// Moments at which all data sources were flushed.
+    pub(crate) flushes: Vec<i64>,
+}
+
+impl Context {
+    pub(crate) fn symbol(&mut self, text: &str) -> Symbol {
+        self.tables.strings.add_str(text)
+    }
+
+    /// Makes an argument of a text.
+    pub(crate) fn text_arg(&mut self, key: &str, value: &str) -> Arg {
+        let value = ArgValue::Text(Some(self.symbol(value)));
+        Arg::new(self.symbol(key), value)
+    }
+
+    /// Makes an argument.
+    pub(crate) fn arg(&mut self, key: &str, value: ArgValue) -> Arg {
+        Arg::new(self.symbol(key), value)
+    }
+
+    /// Makes an argument that refers to a row.
+    pub(crate) fn row_arg(&mut self, key: &str, row: Row) -> Arg {
+        self.arg(key, ArgValue::Uint(u64::from(row.number()) - 1))
+    }
+
+    pub(crate) fn add_counter(&mut self, track: Row, ts: i64, value: f64) -> Row {
+        self.tables.counter.push(CounterRow { ts, track_id: track, value, arg_set_id: None })
+    }
+
+    /// Adds arguments to a slice.
+    pub(crate) fn extend_slice(&mut self, slice: Row, args: &[Arg]) {
+        if !args.is_empty() {
+            let set = &mut self.tables.slice.arg_set_id[slice.index()];
+            *set = self.tables.args.extend(*set, args);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! State of the import of statistics.
+
+use std::collections::HashMap;
+
+use crate::tables::Row;
+
+/// The last values of counters of which only the growth is a value, and tracks by their key.
+#[derive(Debug, Default)]
+pub(crate) struct CounterTracks {
+    pub(super) of_process: HashMap<(Row, u32), Row>,
+    /// Statistics of each device at its last packet.
+    pub(super) disks: HashMap<(u32, String), [u64; 8]>,
+}

@@ -1,0 +1,360 @@
+//! Decoder of one `TrackEvent`, with the state of its sequence.
+
+use esatto_protozero::Fields;
+use esatto_schema::{interned_data, log_message, source_location, task_execution, track_event};
+
+use super::record::{LegacyRecord, LogRecord};
+use super::tokenizer::Tokenizer;
+use crate::debug_annotation::{AnnotationErrors, AnnotationReader, RawAnnotation};
+use crate::packet_sequence::{MAX_EXTRA_COUNTERS, State};
+use crate::string_table::{Strings, Symbol};
+use crate::tables::{Arg, ArgValue};
+
+const COUNTER: u8 = 4;
+
+/// A `SourceLocation`.
+#[derive(Debug, Default, Clone, Copy)]
+struct Location<'p> {
+    file: &'p [u8],
+    function: &'p [u8],
+    line: u64,
+}
+
+impl<'p> Location<'p> {
+    fn read(bytes: &'p [u8]) -> Self {
+        use source_location::field;
+        let mut location = Self::default();
+        for f in Fields::new(bytes) {
+            match f.id {
+                field::FILE_NAME => location.file = f.as_bytes(),
+                field::FUNCTION_NAME => location.function = f.as_bytes(),
+                field::LINE_NUMBER => location.line = f.as_u64(),
+                _ => {}
+            }
+        }
+        location
+    }
+
+    fn interned(state: &'p State, iid: u64) -> Option<Self> {
+        state.entry(interned_data::field::SOURCE_LOCATIONS, iid).map(Self::read)
+    }
+
+    fn args(&self, prefix: &str, strings: &mut Strings, args: &mut Vec<Arg>) {
+        let mut add = |strings: &mut Strings, name: &str, value| {
+            args.push(Arg::new(strings.add_str(&format!("{prefix}.{name}")), value));
+        };
+        let file = ArgValue::Text(Some(strings.add(self.file)));
+        add(strings, "file_name", file);
+        let function = ArgValue::Text(Some(strings.add(self.function)));
+        add(strings, "function_name", function);
+        add(strings, "line_number", ArgValue::Uint(self.line));
+    }
+}
+
+impl Tokenizer {
+    /// Decodes an event into `self.event`. Returns false if it breaks a rule.
+    pub(super) fn read_event(&mut self, bytes: &[u8], sequence: usize, machine: u32) -> bool {
+        use track_event::field;
+        let generation = self.generation(sequence);
+        self.event.clear();
+        self.event.sequence = generation;
+        let context = &mut self.context;
+        let strings = &mut context.tables.strings;
+        let state = &mut self.sequences[sequence].state;
+        let event = &mut self.event;
+        let (mut kind, mut track, mut legacy) = (0, None, None);
+        let (mut int_value, mut real_value) = (None, None);
+        let mut categories: Vec<Symbol> = Vec::new();
+        let (mut old_flows, mut old_terminating) = (Vec::new(), Vec::new());
+        let (mut int_tracks, mut int_values) = (Vec::new(), Vec::new());
+        let (mut real_tracks, mut real_values) = (Vec::new(), Vec::new());
+        let mut annotations: Vec<&[u8]> = Vec::new();
+        let mut typed: Vec<(u32, esatto_protozero::Field<'_>)> = Vec::new();
+        for f in Fields::new(bytes) {
+            match f.id {
+                field::TYPE => kind = f.as_i32(),
+                field::TRACK_UUID => track = Some(f.as_u64()),
+                field::NAME => event.name = Some(strings.add(f.as_bytes())),
+                field::NAME_IID => {
+                    event.name = state.look_up(interned_data::field::EVENT_NAMES, f.as_u64());
+                    if event.name.is_none() {
+                        context.stats.count("interned_data_tokenizer_errors");
+                    }
+                }
+                field::CATEGORY_IIDS => {
+                    let iid = f.as_u64();
+                    let found = state.look_up(interned_data::field::EVENT_CATEGORIES, iid);
+                    categories.push(found.unwrap_or_else(|| strings.add_str(&format!("unknown({iid})"))));
+                }
+                field::CATEGORIES => categories.push(strings.add(f.as_bytes())),
+                field::COUNTER_VALUE => int_value = Some(f.as_i64()),
+                field::DOUBLE_COUNTER_VALUE => real_value = Some(f.as_f64()),
+                field::EXTRA_COUNTER_TRACK_UUIDS => int_tracks.push(f.as_u64()),
+                field::EXTRA_COUNTER_VALUES => int_values.push(f.as_i64()),
+                field::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS => real_tracks.push(f.as_u64()),
+                field::EXTRA_DOUBLE_COUNTER_VALUES => real_values.push(f.as_f64()),
+                field::FLOW_IDS => event.flows.push(f.as_u64()),
+                field::TERMINATING_FLOW_IDS => event.terminating.push(f.as_u64()),
+                field::FLOW_IDS_OLD => old_flows.push(f.as_u64()),
+                field::TERMINATING_FLOW_IDS_OLD => old_terminating.push(f.as_u64()),
+                field::DEBUG_ANNOTATIONS => annotations.push(f.as_bytes()),
+                field::LEGACY_EVENT => legacy = Some(f.as_bytes()),
+                field::LOG_MESSAGE
+                | field::TASK_EXECUTION
+                | field::SOURCE_LOCATION
+                | field::SOURCE_LOCATION_IID
+                | field::CORRELATION_ID
+                | field::CORRELATION_ID_STR
+                | field::CORRELATION_ID_STR_IID => typed.push((f.id, f)),
+                _ => {}
+            }
+        }
+        if event.flows.is_empty() {
+            event.flows = old_flows;
+        }
+        if event.terminating.is_empty() {
+            event.terminating = old_terminating;
+        }
+        // `category`: all of them, in one text.
+        event.category = match categories[..] {
+            [] => None,
+            [one] => Some(one),
+            _ => Some(*self.joined_categories.entry(categories).or_insert_with_key(|list| {
+                let texts: Vec<&str> = list.iter().map(|&category| strings.get(category)).collect();
+                let text = texts.join(",");
+                strings.add_str(&text)
+            })),
+        };
+        let uuid = track.or(state.track);
+        event.has_track = uuid.is_some();
+        event.track = context.event_tracks.slot(machine, uuid.unwrap_or(0));
+        let mut is_usable = true;
+        event.action = match kind {
+            1..=4 => u8::try_from(kind).unwrap_or(0),
+            _ => match legacy {
+                Some(bytes) => {
+                    let mut found = read_legacy(bytes, strings);
+                    if let Some(iid) = found.1 {
+                        event.name = state.look_up(interned_data::field::EVENT_NAMES, iid);
+                    }
+                    found.0.id_scope = found.0.id_scope.filter(|&scope| !strings.get(scope).is_empty());
+                    event.legacy = Some(found.0);
+                    0
+                }
+                None => {
+                    is_usable = false;
+                    0
+                }
+            },
+        };
+        if let (Some(bytes), None) = (legacy, event.legacy) {
+            event.legacy = Some(read_legacy(bytes, strings).0);
+        }
+        let count = |slot: usize, uuid: u64, value: Number, state: &mut State| -> Option<f64> {
+            let description = context.event_tracks.slots[slot].description.as_ref();
+            let counter = description.and_then(|description| description.counter.as_ref())?;
+            Some(value.sum(counter.incremental, uuid, state).times(counter.multiplier))
+        };
+        if event.action == COUNTER {
+            let value = match (int_value, real_value) {
+                (Some(value), _) => Some(Number::Int(value)),
+                (None, value) => value.map(Number::Real),
+            };
+            match value.and_then(|value| count(event.track, uuid.unwrap_or(0), value, state)) {
+                Some(value) => event.value = value,
+                None => is_usable = false,
+            }
+        }
+        if !int_values.is_empty() || !real_values.is_empty() {
+            let int_tracks = if int_tracks.is_empty() { state.extra_counters.clone() } else { int_tracks };
+            let real_tracks = if real_tracks.is_empty() { state.extra_double_counters.clone() } else { real_tracks };
+            let fits = int_tracks.len() >= int_values.len() && real_tracks.len() >= real_values.len();
+            is_usable &= fits && int_values.len() + real_values.len() <= MAX_EXTRA_COUNTERS;
+            let ints = int_tracks.into_iter().zip(int_values.into_iter().map(Number::Int));
+            let reals = real_tracks.into_iter().zip(real_values.into_iter().map(Number::Real));
+            for (uuid, value) in ints.chain(reals).take(MAX_EXTRA_COUNTERS) {
+                let slot = self.context.event_tracks.slot(machine, uuid);
+                let description = self.context.event_tracks.slots[slot].description.as_ref();
+                match description.and_then(|description| description.counter.as_ref()) {
+                    Some(counter) if is_usable => {
+                        let value = value.sum(counter.incremental, uuid, state).times(counter.multiplier);
+                        event.extra.push((slot, value));
+                    }
+                    _ => is_usable = false,
+                }
+            }
+        }
+        if !is_usable {
+            self.context.stats.count("track_event_tokenizer_errors");
+            return false;
+        }
+        let strings = &mut self.context.tables.strings;
+        for (id, f) in &typed {
+            read_typed(*id, f, state, strings, event);
+        }
+        if !annotations.is_empty() {
+            let mut reader = AnnotationReader { state, errors: AnnotationErrors::default() };
+            let list: Vec<RawAnnotation<'_>> = annotations.iter().filter_map(|bytes| reader.read(bytes)).collect();
+            for annotation in &list {
+                annotation.flatten(&mut self.keys, strings, &mut event.args);
+            }
+        }
+        true
+    }
+}
+
+/// A value of a counter.
+#[derive(Debug, Clone, Copy)]
+enum Number {
+    Int(i64),
+    Real(f64),
+}
+
+impl Number {
+    /// Returns the sum of an incremental counter.
+    fn sum(self, incremental: bool, uuid: u64, state: &mut State) -> Self {
+        match self {
+            _ if !incremental => self,
+            Self::Int(value) => {
+                let sum = state.sums.entry(uuid).or_default();
+                *sum = sum.wrapping_add(value);
+                Self::Int(*sum)
+            }
+            Self::Real(value) => {
+                let sum = state.double_sums.entry(uuid).or_default();
+                *sum += value;
+                Self::Real(*sum)
+            }
+        }
+    }
+
+    fn times(self, multiplier: i64) -> f64 {
+        match self {
+            Self::Int(value) => value.wrapping_mul(multiplier.max(1)) as f64,
+            Self::Real(value) => value * multiplier.max(1) as f64,
+        }
+    }
+}
+
+/// Reads a field of a `TrackEvent` that becomes arguments.
+fn read_typed(
+    id: u32,
+    f: &esatto_protozero::Field<'_>,
+    state: &State,
+    strings: &mut Strings,
+    event: &mut super::record::TrackEventRecord,
+) {
+    use track_event::field;
+    let correlation = |strings: &mut Strings, text: Option<Symbol>, event: &mut super::record::TrackEventRecord| {
+        event.args.push(Arg::new(strings.add_str("correlation_id"), ArgValue::Text(text)));
+    };
+    match id {
+        field::CORRELATION_ID => {
+            let text = strings.add_str(&format!("tp:#{}", f.as_u64()));
+            correlation(strings, Some(text), event);
+        }
+        field::CORRELATION_ID_STR => {
+            let text = strings.add(f.as_bytes());
+            correlation(strings, Some(text), event);
+        }
+        field::CORRELATION_ID_STR_IID => {
+            let text = state.look_up(interned_data::field::CORRELATION_ID_STR, f.as_u64());
+            if text.is_some() {
+                correlation(strings, text, event);
+            }
+        }
+        field::SOURCE_LOCATION => {
+            use source_location::field;
+            for f in Fields::new(f.as_bytes()) {
+                let (name, value) = match f.id {
+                    field::FILE_NAME => ("file_name", ArgValue::Text(Some(strings.add(f.as_bytes())))),
+                    field::FUNCTION_NAME => ("function_name", ArgValue::Text(Some(strings.add(f.as_bytes())))),
+                    field::LINE_NUMBER => ("line_number", ArgValue::Uint(f.as_u64())),
+                    _ => continue,
+                };
+                event.args.push(Arg::new(strings.add_str(&format!("source_location.{name}")), value));
+            }
+        }
+        field::SOURCE_LOCATION_IID => {
+            let iid = f.as_u64();
+            if let Some(location) = Location::interned(state, iid) {
+                location.args("source", strings, &mut event.args);
+            }
+            event.args.push(Arg::new(strings.add_str("source_location_iid"), ArgValue::Uint(iid)));
+        }
+        field::TASK_EXECUTION => {
+            let iid = Fields::new(f.as_bytes()).find(|f| f.id == task_execution::field::POSTED_FROM_IID);
+            let location = iid.and_then(|iid| Location::interned(state, iid.as_u64()));
+            if let Some(location) = location {
+                location.args("task.posted_from", strings, &mut event.args);
+            }
+        }
+        field::LOG_MESSAGE => read_log(f.as_bytes(), state, strings, event),
+        _ => {}
+    }
+}
+
+fn read_log(bytes: &[u8], state: &State, strings: &mut Strings, event: &mut super::record::TrackEventRecord) {
+    use log_message::field;
+    /// Field of `LogMessageBody`.
+    const BODY: u32 = 2;
+    let (mut body, mut location, mut priority) = (None, None, 0);
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::BODY_IID => {
+                let entry = state.entry(interned_data::field::LOG_MESSAGE_BODY, f.as_u64());
+                let text = entry.and_then(|entry| Fields::new(entry).find(|f| f.id == BODY));
+                body = text.map(|text| strings.add(text.as_bytes()));
+            }
+            field::SOURCE_LOCATION_IID => location = Location::interned(state, f.as_u64()),
+            field::PRIO => priority = f.as_u32(),
+            _ => {}
+        }
+    }
+    let mut add = |strings: &mut Strings, key: &str, value| event.args.push(Arg::new(strings.add_str(key), value));
+    add(strings, "track_event.log_message", ArgValue::Text(body));
+    let mut tag = None;
+    if let Some(location) = location {
+        let file = strings.add(location.file);
+        add(strings, "track_event.log_message.file_name", ArgValue::Text(Some(file)));
+        let function = strings.add(location.function);
+        add(strings, "track_event.log_message.function_name", ArgValue::Text(Some(function)));
+        let line = i64::try_from(location.line).unwrap_or(i64::MAX);
+        add(strings, "track_event.log_message.line_number", ArgValue::Int(line));
+        let text = format!("{}:{}", String::from_utf8_lossy(location.file), location.line);
+        tag = Some(strings.add_str(&text));
+    }
+    if priority != 0 {
+        add(strings, "track_event.priority", ArgValue::Int(i64::from(priority)));
+    }
+    event.log = Some(LogRecord { priority, tag, body });
+}
+
+/// Reads a `LegacyEvent`. Returns also the number of an interned name.
+fn read_legacy(bytes: &[u8], strings: &mut Strings) -> (LegacyRecord, Option<u64>) {
+    use track_event::legacy_event::field;
+    let mut found = LegacyRecord::default();
+    let mut name = None;
+    let small = |v: i32| u8::try_from(v).unwrap_or(0);
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::NAME_IID => name = Some(f.as_u64()),
+            field::PHASE => found.phase = small(f.as_i32()),
+            field::DURATION_US => found.duration_us = f.as_i64(),
+            field::THREAD_DURATION_US => found.thread_duration_us = Some(f.as_i64()),
+            field::UNSCOPED_ID | field::LOCAL_ID | field::GLOBAL_ID => {
+                found.id = f.as_u64();
+                found.id_field = u8::try_from(f.id).unwrap_or(0);
+            }
+            field::ID_SCOPE => found.id_scope = Some(strings.add(f.as_bytes())),
+            field::BIND_ID => found.bind_id = Some(f.as_u64()),
+            field::BIND_TO_ENCLOSING => found.bind_to_enclosing = f.as_bool(),
+            field::FLOW_DIRECTION => found.direction = small(f.as_i32()),
+            field::INSTANT_EVENT_SCOPE => found.instant_scope = small(f.as_i32()),
+            field::PID_OVERRIDE => found.pid = Some(i64::from(f.as_i32())),
+            field::TID_OVERRIDE => found.tid = Some(i64::from(f.as_i32())),
+            _ => {}
+        }
+    }
+    (found, name)
+}

@@ -1,0 +1,273 @@
+//! Descriptors of the tracks of track events, and the state that these tracks have.
+
+use std::collections::HashMap;
+
+use esatto_protozero::Fields;
+use esatto_schema::{counter_descriptor, process_descriptor, thread_descriptor, track_descriptor};
+
+use super::lanes::Lanes;
+use crate::string_table::{Strings, Symbol};
+use crate::tables::Row;
+
+/// A track that an event or a descriptor names: its position in the list of all of them.
+pub(crate) type Slot = usize;
+
+/// Counter of a described track.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CounterInfo {
+    pub(crate) multiplier: i64,
+    pub(crate) incremental: bool,
+    pub(crate) unit: Option<Symbol>,
+    /// 1 is processor time of the thread, 2 its instructions.
+    pub(crate) kind: i32,
+    pub(crate) categories: Vec<Symbol>,
+}
+
+/// Rule by which sibling tracks are shown as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Merge {
+    ByName,
+    ByKey(Symbol),
+    Never,
+}
+
+/// Owner of a described track.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Thread { pid: i64, tid: i64 },
+    Process { pid: i64 },
+    Parent,
+}
+
+/// A described track. The first descriptor counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Description {
+    pub(crate) parent: u64,
+    pub(crate) name: Option<Symbol>,
+    pub(crate) owner: Owner,
+    pub(crate) merge: Merge,
+    pub(crate) counter: Option<CounterInfo>,
+    pub(super) own_thread_track: bool,
+    pub(super) description: Option<Symbol>,
+    pub(super) child_ordering: i32,
+    pub(super) rank: Option<i32>,
+    pub(crate) thread_name: Option<Symbol>,
+    pub(crate) process_name: Option<Symbol>,
+    pub(super) process_start: i64,
+    pub(super) labels: Vec<Symbol>,
+}
+
+/// Owner of a track, with its rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Scope {
+    #[default]
+    Global,
+    Process(Row),
+    Thread(Row),
+}
+
+/// State of a track while events are imported in the order of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum State {
+    #[default]
+    New,
+    /// It is being resolved: an ancestor of itself.
+    Busy,
+    /// An ancestor is missing.
+    Orphan,
+    Resolved {
+        scope: Scope,
+        is_root: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct TrackSlot {
+    pub(crate) machine: u32,
+    pub(crate) uuid: u64,
+    pub(crate) description: Option<Description>,
+    pub(super) state: State,
+    /// Its track, unless it has lanes.
+    pub(super) track: Option<Row>,
+    /// Its group of lanes.
+    pub(super) group: Option<usize>,
+}
+
+/// Tracks of track events.
+#[derive(Debug, Default)]
+pub(crate) struct EventTracks {
+    pub(crate) slots: Vec<TrackSlot>,
+    pub(super) index: HashMap<(u32, u64), Slot>,
+    pub(super) groups: Vec<Group>,
+    pub(super) group_index: HashMap<GroupKey, usize>,
+    /// The track that described a thread or a process first.
+    pub(super) thread_uuids: HashMap<Row, u64>,
+    pub(super) process_uuids: HashMap<Row, u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct GroupKey {
+    pub(super) machine: u32,
+    pub(super) scope: Scope,
+    pub(super) parent: Option<Slot>,
+    pub(super) merge: Merge,
+    pub(super) name: Option<Symbol>,
+}
+
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) key: GroupKey,
+    pub(super) lanes: Lanes,
+    pub(super) parent_uuid: u64,
+}
+
+/// Reason for which a descriptor is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+impl EventTracks {
+    pub(crate) fn slot(&mut self, machine: u32, uuid: u64) -> Slot {
+        *self.index.entry((machine, uuid)).or_insert_with(|| {
+            let slot = TrackSlot { machine, uuid, description: None, state: State::New, track: None, group: None };
+            self.slots.push(slot);
+            self.slots.len() - 1
+        })
+    }
+
+    /// Adds a `TrackDescriptor`, in the order of the file. Returns its slot.
+    pub(crate) fn describe(&mut self, bytes: &[u8], machine: u32, strings: &mut Strings) -> Result<Slot, Refused> {
+        let (uuid, found) = read(bytes, strings)?;
+        let slot = self.slot(machine, uuid);
+        match &mut self.slots[slot].description {
+            Some(first) => {
+                let agrees = first.parent == found.parent
+                    && first.owner == found.owner
+                    && first.merge == found.merge
+                    && first.counter == found.counter;
+                if !agrees {
+                    return Err(Refused);
+                }
+                if first.name.is_none() || (found.name.is_some() && first.merge == Merge::Never) {
+                    first.name = found.name;
+                }
+                first.thread_name = found.thread_name.or(first.thread_name);
+                first.process_name = found.process_name.or(first.process_name);
+            }
+            empty => *empty = Some(found),
+        }
+        Ok(slot)
+    }
+}
+
+/// Reads a `TrackDescriptor`.
+fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refused> {
+    use track_descriptor::field;
+    let mut uuid = None;
+    let (mut process, mut thread, mut behavior, mut key) = (None, None, 0, None);
+    let mut found = Description {
+        parent: 0,
+        name: None,
+        owner: Owner::Parent,
+        merge: Merge::ByName,
+        counter: None,
+        own_thread_track: false,
+        description: None,
+        child_ordering: 0,
+        rank: None,
+        thread_name: None,
+        process_name: None,
+        process_start: 0,
+        labels: Vec::new(),
+    };
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::UUID => uuid = Some(f.as_u64()),
+            field::PARENT_UUID => found.parent = f.as_u64(),
+            field::NAME | field::STATIC_NAME | field::ATRACE_NAME => found.name = name(f.as_bytes(), strings),
+            field::PROCESS => process = Some(f.as_bytes()),
+            field::THREAD => thread = Some(f.as_bytes()),
+            field::COUNTER => found.counter = Some(read_counter(f.as_bytes(), strings)),
+            field::DISALLOW_MERGING_WITH_SYSTEM_TRACKS => found.own_thread_track = f.as_bool(),
+            field::DESCRIPTION => found.description = Some(strings.add(f.as_bytes())),
+            field::CHILD_ORDERING => found.child_ordering = f.as_i32(),
+            field::SIBLING_ORDER_RANK => found.rank = Some(f.as_i32()),
+            field::SIBLING_MERGE_BEHAVIOR => behavior = f.as_i32(),
+            field::SIBLING_MERGE_KEY => key = Some(strings.add(f.as_bytes())),
+            field::SIBLING_MERGE_KEY_INT => {
+                key = Some(strings.add_str(&format!("sibling_merge_key_int:{}", f.as_u64())));
+            }
+            _ => {}
+        }
+    }
+    let uuid = uuid.ok_or(Refused)?;
+    if uuid == 0 && found.parent != 0 {
+        return Err(Refused);
+    }
+    if let Some(bytes) = thread {
+        let (mut pid, mut tid) = (None, None);
+        for f in Fields::new(bytes) {
+            match f.id {
+                thread_descriptor::field::PID => pid = Some(i64::from(f.as_i32())),
+                thread_descriptor::field::TID => tid = Some(f.as_i64()),
+                thread_descriptor::field::THREAD_NAME => found.thread_name = name(f.as_bytes(), strings),
+                _ => {}
+            }
+        }
+        found.owner = Owner::Thread { pid: pid.ok_or(Refused)?, tid: tid.ok_or(Refused)? };
+    }
+    if let Some(bytes) = process {
+        let mut pid = None;
+        for f in Fields::new(bytes) {
+            match f.id {
+                process_descriptor::field::PID => pid = Some(i64::from(f.as_i32())),
+                process_descriptor::field::PROCESS_NAME => found.process_name = name(f.as_bytes(), strings),
+                process_descriptor::field::START_TIMESTAMP_NS => found.process_start = f.as_i64(),
+                process_descriptor::field::PROCESS_LABELS => found.labels.push(strings.add(f.as_bytes())),
+                _ => {}
+            }
+        }
+        let pid = pid.ok_or(Refused)?;
+        if thread.is_none() {
+            found.owner = Owner::Process { pid };
+        }
+    }
+    found.merge = match (behavior, key) {
+        (2, _) => Merge::Never,
+        (3, Some(key)) => Merge::ByKey(key),
+        _ => Merge::ByName,
+    };
+    Ok((uuid, found))
+}
+
+/// Returns a name, unless it is empty.
+fn name(bytes: &[u8], strings: &mut Strings) -> Option<Symbol> {
+    (!bytes.is_empty()).then(|| strings.add(bytes))
+}
+
+fn read_counter(bytes: &[u8], strings: &mut Strings) -> CounterInfo {
+    use counter_descriptor::field;
+    let mut counter = CounterInfo { multiplier: 1, incremental: false, unit: None, kind: 0, categories: Vec::new() };
+    for f in Fields::new(bytes) {
+        match f.id {
+            // 0 and negative multipliers count as 1.
+            field::UNIT_MULTIPLIER => counter.multiplier = f.as_i64().max(1),
+            field::IS_INCREMENTAL => counter.incremental = f.as_bool(),
+            field::TYPE => counter.kind = f.as_i32(),
+            field::CATEGORIES => counter.categories.push(strings.add(f.as_bytes())),
+            field::UNIT_NAME => counter.unit = Some(strings.add(f.as_bytes())),
+            field::UNIT => {
+                counter.unit = match f.as_i32() {
+                    1 => Some(strings.add_str("ns")),
+                    2 => Some(strings.add_str("count")),
+                    3 => Some(strings.add_str("bytes")),
+                    _ => counter.unit,
+                };
+            }
+            _ => {}
+        }
+    }
+    if counter.unit.is_none() && counter.kind == 1 {
+        counter.unit = Some(strings.add_str("ns"));
+    }
+    counter
+}

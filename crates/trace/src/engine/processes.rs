@@ -1,0 +1,242 @@
+//! Processes and threads over time, by the rules of the trace processor.
+//!
+//! A pid or a tid is used again when its process ends, when the kernel reports a new one, or when a
+//! track descriptor of another track names it.
+
+use std::collections::HashMap;
+
+use crate::string_table::Symbol;
+use crate::tables::{Arg, ProcessRow, Row, Tables, ThreadRow};
+
+/// Source of a name of a thread. A name is replaced by names of the same or of a later source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum NameSource {
+    #[default]
+    Unknown,
+    Kernel,
+    ProcessTree,
+    Descriptor,
+}
+
+/// The processes and threads that are alive at the current time of the import.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    pids: HashMap<(u32, i64), Row>,
+    /// All threads with a tid that have not ended, oldest first.
+    tids: HashMap<(u32, i64), Vec<Row>>,
+    name_sources: Vec<NameSource>,
+    /// Threads of the same process, while it is not known which one that is.
+    same_process: HashMap<Row, Vec<Row>>,
+    /// Children of threads whose process is not known.
+    children: HashMap<Row, Vec<Row>>,
+    /// Arguments of processes.
+    arguments: HashMap<Row, Vec<Arg>>,
+    machines: HashMap<u32, Row>,
+}
+
+impl Processes {
+    /// Adds the idle process, which is always the first one.
+    pub(crate) fn add_idle(&mut self, tables: &mut Tables, name: Symbol) {
+        let upid = tables.process.push(process_row(0, None));
+        self.pids.insert((0, 0), upid);
+        let utid = tables.thread.push(ThreadRow {
+            tid: 0,
+            name: Some(name),
+            start_ts: None,
+            end_ts: None,
+            upid: Some(upid),
+            is_main_thread: Some(true),
+            is_idle: true,
+            machine_id: None,
+        });
+        self.name_sources.push(NameSource::Unknown);
+        self.tids.insert((0, 0), vec![utid]);
+    }
+
+    /// Sets the row of a machine other than that of the service.
+    pub(crate) fn set_machine(&mut self, machine: u32, row: Row) {
+        self.machines.insert(machine, row);
+    }
+
+    pub(crate) fn machine_row(&self, machine: u32) -> Option<Row> {
+        self.machines.get(&machine).copied()
+    }
+
+    pub(crate) fn start_thread(&mut self, tables: &mut Tables, machine: u32, tid: i64, ts: Option<i64>) -> Row {
+        let utid = tables.thread.push(ThreadRow {
+            tid,
+            name: None,
+            start_ts: ts,
+            end_ts: None,
+            upid: None,
+            is_main_thread: None,
+            is_idle: false,
+            machine_id: self.machine_row(machine),
+        });
+        self.name_sources.push(NameSource::Unknown);
+        self.tids.entry((machine, tid)).or_default().push(utid);
+        utid
+    }
+
+    /// Returns the live thread with a tid, in the process with that pid if one is given.
+    fn find(&self, tables: &Tables, machine: u32, tid: i64, pid: Option<i64>) -> Option<Row> {
+        let list = self.tids.get(&(machine, tid))?;
+        list.iter().rev().copied().find(|utid| {
+            let index = utid.index();
+            let Some(upid) = tables.thread.upid[index] else { return tables.thread.end_ts[index].is_none() };
+            let process_pid = tables.process.pid[upid.index()];
+            tables.thread.end_ts[index].is_none()
+                && tables.process.end_ts[upid.index()].is_none()
+                && self.pids.get(&(machine, process_pid)).is_none_or(|current| *current == upid)
+                && pid.is_none_or(|pid| pid == process_pid)
+        })
+    }
+
+    /// Returns the thread with a tid.
+    pub(crate) fn thread(&mut self, tables: &mut Tables, machine: u32, tid: i64) -> Row {
+        match self.find(tables, machine, tid, None) {
+            Some(utid) => utid,
+            None => self.start_thread(tables, machine, tid, None),
+        }
+    }
+
+    /// Returns the thread with a tid in the process with that pid.
+    pub(crate) fn thread_of(&mut self, tables: &mut Tables, machine: u32, tid: i64, pid: i64) -> Row {
+        let utid = match self.find(tables, machine, tid, Some(pid)) {
+            Some(utid) => utid,
+            None => self.start_thread(tables, machine, tid, None),
+        };
+        if tables.thread.upid[utid.index()].is_none() {
+            let upid = self.process(tables, machine, pid);
+            self.associate(tables, utid, upid);
+        }
+        utid
+    }
+
+    fn associate(&mut self, tables: &mut Tables, utid: Row, upid: Row) {
+        let mut open = vec![utid];
+        while let Some(utid) = open.pop() {
+            let index = utid.index();
+            if tables.thread.upid[index].is_some() {
+                continue;
+            }
+            tables.thread.upid[index] = Some(upid);
+            tables.thread.is_main_thread[index] = Some(tables.thread.tid[index] == tables.process.pid[upid.index()]);
+            open.extend(self.same_process.remove(&utid).unwrap_or_default());
+            for child in self.children.remove(&utid).unwrap_or_default() {
+                tables.process.parent_upid[child.index()] = Some(upid);
+            }
+        }
+    }
+
+    /// Returns the process with a pid, and its main thread is known from then on.
+    pub(crate) fn process(&mut self, tables: &mut Tables, machine: u32, pid: i64) -> Row {
+        if let Some(&upid) = self.pids.get(&(machine, pid)) {
+            return upid;
+        }
+        let upid = tables.process.push(process_row(pid, self.machine_row(machine)));
+        self.pids.insert((machine, pid), upid);
+        self.thread_of(tables, machine, pid, pid);
+        upid
+    }
+
+    /// Adds a process whose pid may have been used before.
+    pub(crate) fn start_process(
+        &mut self,
+        tables: &mut Tables,
+        machine: u32,
+        pid: i64,
+        ts: Option<i64>,
+        parent_tid: Option<i64>,
+        name: Option<(Symbol, NameSource)>,
+    ) -> Row {
+        self.pids.remove(&(machine, pid));
+        let utid = self.start_thread(tables, machine, pid, ts);
+        let upid = tables.process.push(process_row(pid, self.machine_row(machine)));
+        self.pids.insert((machine, pid), upid);
+        self.associate(tables, utid, upid);
+        tables.process.start_ts[upid.index()] = ts;
+        if let Some((name, source)) = name {
+            tables.process.name[upid.index()] = Some(name);
+            self.name_thread(tables, utid, name, source);
+        }
+        if let Some(parent) = parent_tid {
+            let parent = self.thread(tables, machine, parent);
+            match tables.thread.upid[parent.index()] {
+                Some(parent) => tables.process.parent_upid[upid.index()] = Some(parent),
+                None => self.children.entry(parent).or_default().push(upid),
+            }
+        }
+        upid
+    }
+
+    /// Notes that two threads belong to the same process.
+    pub(crate) fn associate_threads(&mut self, tables: &mut Tables, first: Row, second: Row) {
+        let upid = |utid: Row| tables.thread.upid[utid.index()];
+        match (upid(first), upid(second)) {
+            (Some(upid), None) => self.associate(tables, second, upid),
+            (None, Some(upid)) => self.associate(tables, first, upid),
+            (None, None) => {
+                self.same_process.entry(first).or_default().push(second);
+                self.same_process.entry(second).or_default().push(first);
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+
+    pub(crate) fn end_thread(&mut self, tables: &mut Tables, machine: u32, tid: i64, ts: i64) {
+        let Some(utid) = self.find(tables, machine, tid, None) else { return };
+        tables.thread.end_ts[utid.index()] = Some(ts);
+        if let Some(list) = self.tids.get_mut(&(machine, tid)) {
+            list.retain(|entry| *entry != utid);
+        }
+        let Some(upid) = tables.thread.upid[utid.index()] else { return };
+        if tables.process.pid[upid.index()] == tid {
+            tables.process.end_ts[upid.index()] = Some(ts);
+            self.pids.remove(&(machine, tid));
+        }
+    }
+
+    pub(crate) fn name_thread(&mut self, tables: &mut Tables, utid: Row, name: Symbol, source: NameSource) {
+        let index = utid.index();
+        if source >= self.name_sources[index] && index != 0 {
+            self.name_sources[index] = source;
+            tables.thread.name[index] = Some(name);
+        }
+    }
+
+    /// Names a thread, and its process if it is the main thread.
+    pub(crate) fn name_thread_and_process(&mut self, tables: &mut Tables, utid: Row, name: Symbol, source: NameSource) {
+        self.name_thread(tables, utid, name, source);
+        let Some(upid) = tables.thread.upid[utid.index()] else { return };
+        if tables.process.pid[upid.index()] == tables.thread.tid[utid.index()] {
+            tables.process.name[upid.index()] = Some(name);
+        }
+    }
+
+    /// Adds arguments of a process.
+    pub(crate) fn add_arguments(&mut self, upid: Row, args: impl IntoIterator<Item = Arg>) {
+        self.arguments.entry(upid).or_default().extend(args);
+    }
+
+    /// Writes the arguments of all processes.
+    pub(crate) fn finish(&mut self, tables: &mut Tables) {
+        for (upid, mut args) in core::mem::take(&mut self.arguments) {
+            tables.process.arg_set_id[upid.index()] = tables.args.add(&mut args);
+        }
+    }
+}
+
+fn process_row(pid: i64, machine_id: Option<Row>) -> ProcessRow {
+    ProcessRow {
+        pid,
+        name: None,
+        start_ts: None,
+        end_ts: None,
+        parent_upid: None,
+        uid: None,
+        cmdline: None,
+        arg_set_id: None,
+        machine_id,
+    }
+}

@@ -1,0 +1,232 @@
+//! Scheduling: which thread each processor ran, and the states of threads.
+
+use super::context::Context;
+use super::processes::NameSource;
+use super::scheduling_state::Cpu;
+use crate::string_table::Symbol;
+use crate::tables::{Row, SchedRow, SpuriousWakeupRow, ThreadStateRow};
+
+/// Duration of a state that has not ended.
+const OPEN: i64 = -1;
+/// Processors of a machine that are listed; others may run threads nevertheless.
+const MAX_LISTED_CPUS: u32 = 4096;
+/// Flags of the kernel for events in interrupts.
+const IRQ_FLAGS: u32 = 0x08 | 0x10;
+
+/// Letters of the bits of a state, for kernels from 4.14 on.
+const STATE_LETTERS: [(i64, char); 8] =
+    [(1, 'S'), (2, 'D'), (4, 'T'), (8, 't'), (16, 'X'), (32, 'Z'), (64, 'P'), (128, 'I')];
+/// Value of a thread that could run on.
+const PREEMPTED: i64 = 0x100;
+
+/// A switch from one thread to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Switch {
+    pub(crate) prev_pid: i64,
+    pub(crate) prev_comm: Option<Symbol>,
+    pub(crate) prev_state: i64,
+    pub(crate) next_pid: i64,
+    pub(crate) next_comm: Option<Symbol>,
+    pub(crate) next_prio: i64,
+}
+
+/// Fields of an event that its compact form leaves out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Previous {
+    pub(crate) utid: Row,
+    pub(crate) pid: i64,
+    pub(crate) prio: i64,
+}
+
+impl Context {
+    fn named_thread(&mut self, machine: u32, pid: i64, comm: Option<Symbol>) -> Row {
+        let utid = self.processes.thread(&mut self.tables, machine, pid);
+        if let Some(comm) = comm {
+            self.processes.name_thread(&mut self.tables, utid, comm, NameSource::Kernel);
+        }
+        utid
+    }
+
+    fn state_text(&mut self, state: i64) -> Option<Symbol> {
+        if let Some(&known) = self.scheduling.states.get(&state) {
+            return known;
+        }
+        let text = if state == 0 {
+            Some("R".to_owned())
+        } else if state == PREEMPTED {
+            Some("R+".to_owned())
+        } else if (1..PREEMPTED).contains(&state) {
+            Some(STATE_LETTERS.iter().filter(|(bit, _)| state & bit != 0).map(|(_, letter)| letter).collect())
+        } else {
+            None
+        };
+        let text = text.map(|text| self.symbol(&text));
+        self.scheduling.states.insert(state, text);
+        text
+    }
+
+    /// Lists a processor, and those with lower numbers. Returns its row.
+    pub(crate) fn list_cpu(&mut self, machine: u32, cpu: u32) -> Option<Row> {
+        let listed = self.scheduling.listed.entry(machine).or_default();
+        if cpu >= MAX_LISTED_CPUS {
+            return None;
+        }
+        let machine_id = self.processes.machine_row(machine);
+        while listed.len() <= cpu as usize {
+            let cpu = u32::try_from(listed.len()).unwrap_or(u32::MAX);
+            let row = crate::tables::CpuRow { cpu, cluster_id: Some(0), processor: None, machine_id, capacity: None };
+            listed.push(self.tables.cpu.push(row));
+        }
+        listed.get(cpu as usize).copied()
+    }
+
+    /// Imports a switch of the plain form.
+    pub(crate) fn switch(&mut self, ts: i64, machine: u32, cpu: u32, switch: Switch) {
+        self.list_cpu(machine, cpu);
+        let next_utid = self.named_thread(machine, switch.next_pid, switch.next_comm);
+        let state = self.state_text(switch.prev_state);
+        if state.is_none() {
+            self.stats.count("task_state_invalid");
+        }
+        let before = self.scheduling.cpus.get(&(machine, cpu)).copied();
+        if let Some(Cpu { open: Some(open), pid, .. }) = before {
+            if pid == switch.prev_pid {
+                self.close(open, ts, state);
+            } else {
+                self.stats.count("mismatched_sched_switch_tids");
+            }
+        }
+        let prev_utid = self.named_thread(machine, switch.prev_pid, switch.prev_comm);
+        self.run(ts, (machine, cpu), prev_utid, state, next_utid, &switch);
+    }
+
+    /// Imports a switch of the compact form. Returns the fields of the thread before, unless it is
+    /// the first event of its processor.
+    pub(crate) fn compact_switch(&mut self, ts: i64, machine: u32, cpu: u32, switch: &Switch) -> Option<Previous> {
+        self.list_cpu(machine, cpu);
+        let next_utid = self.named_thread(machine, switch.next_pid, switch.next_comm);
+        let Some(&before) = self.scheduling.cpus.get(&(machine, cpu)) else {
+            let state = Cpu { open: None, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
+            self.scheduling.cpus.insert((machine, cpu), state);
+            self.stats.count("compact_sched_switch_skipped");
+            return None;
+        };
+        let state = self.state_text(switch.prev_state);
+        if let Some(open) = before.open {
+            self.close(open, ts, state);
+        }
+        self.run(ts, (machine, cpu), before.utid, state, next_utid, switch);
+        Some(Previous { utid: before.utid, pid: before.pid, prio: before.prio })
+    }
+
+    /// Returns the thread that a processor runs.
+    pub(crate) fn running_on(&self, machine: u32, cpu: u32) -> Option<Row> {
+        self.scheduling.cpus.get(&(machine, cpu)).map(|cpu| cpu.utid)
+    }
+
+    fn close(&mut self, open: Row, ts: i64, state: Option<Symbol>) {
+        let index = open.index();
+        self.tables.sched.dur[index] = ts.saturating_sub(self.tables.sched.ts[index]);
+        self.tables.sched.end_state[index] = state;
+    }
+
+    fn run(
+        &mut self,
+        ts: i64,
+        (machine, cpu): (u32, u32),
+        prev_utid: Row,
+        prev_state: Option<Symbol>,
+        next_utid: Row,
+        switch: &Switch,
+    ) {
+        let priority = i32::try_from(switch.next_prio).unwrap_or(0);
+        let row = SchedRow { ts, dur: OPEN, cpu, utid: next_utid, end_state: None, priority };
+        let open = Some(self.tables.sched.push(row));
+        let state = Cpu { open, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
+        self.scheduling.cpus.insert((machine, cpu), state);
+        let running = *self.scheduling.running.get_or_insert_with(|| self.tables.strings.add_str("Running"));
+        let is_running = |context: &Self| {
+            let last = context.scheduling.threads.get(&prev_utid).map(|(last, _)| *last);
+            last.is_none_or(|last| context.tables.thread_state.state[last.index()] == Some(running))
+        };
+        // A thread that was not running: events were lost, so the end of its state is not known.
+        if is_running(self) {
+            self.close_state(prev_utid, ts);
+        }
+        self.open_state(ts, prev_utid, prev_state, None, None);
+        self.close_state(next_utid, ts);
+        self.open_state(ts, next_utid, Some(running), Some(cpu), None);
+    }
+
+    fn close_state(&mut self, utid: Row, ts: i64) {
+        if let Some((last, _)) = self.scheduling.threads.get(&utid) {
+            let table = &mut self.tables.thread_state;
+            table.dur[last.index()] = ts.saturating_sub(table.ts[last.index()]);
+        }
+    }
+
+    fn open_state(
+        &mut self,
+        ts: i64,
+        utid: Row,
+        state: Option<Symbol>,
+        cpu: Option<u32>,
+        waker: Option<(Option<Row>, Option<u32>)>,
+    ) {
+        if self.tables.thread.is_idle[utid.index()] {
+            return;
+        }
+        let (waker_utid, flags) = waker.unwrap_or((None, None));
+        let waker_id = waker_utid.and_then(|waker| self.scheduling.threads.get(&waker)).map(|(last, _)| *last);
+        let row = self.tables.thread_state.push(ThreadStateRow {
+            ts,
+            dur: OPEN,
+            cpu,
+            utid,
+            state,
+            io_wait: None,
+            blocked_function: None,
+            waker_utid,
+            waker_id,
+            irq_context: flags.map(|flags| flags & IRQ_FLAGS != 0),
+        });
+        let is_blocked = state != self.scheduling.running && !self.is_runnable(state);
+        let before = self.scheduling.threads.get(&utid).and_then(|(_, blocked)| *blocked);
+        let blocked = if is_blocked { Some(row) } else { before };
+        self.scheduling.threads.insert(utid, (row, blocked));
+    }
+
+    fn is_runnable(&self, state: Option<Symbol>) -> bool {
+        state.is_some_and(|state| matches!(self.tables.strings.get(state), "R" | "R+"))
+    }
+
+    /// Imports a wake-up.
+    pub(crate) fn wake(&mut self, ts: i64, utid: Row, waker: Option<Row>, flags: Option<u32>) {
+        let runnable = *self.scheduling.runnable.get_or_insert_with(|| self.tables.strings.add_str("R"));
+        if let Some(&(last, _)) = self.scheduling.threads.get(&utid) {
+            let state = self.tables.thread_state.state[last.index()];
+            if state == self.scheduling.running || self.is_runnable(state) {
+                let irq_context = flags.map(|flags| flags & IRQ_FLAGS != 0);
+                let thread_state_id = Some(last);
+                let row = SpuriousWakeupRow { ts, thread_state_id, irq_context, utid, waker_utid: waker };
+                self.tables.spurious_sched_wakeup.push(row);
+                return;
+            }
+            self.close_state(utid, ts);
+        }
+        self.open_state(ts, utid, Some(runnable), None, Some((waker, flags)));
+    }
+
+    /// Adds the reason for which a thread was blocked.
+    pub(crate) fn blocked(&mut self, utid: Row, io_wait: Option<bool>, function: Option<Symbol>) {
+        let Some(&(_, Some(row))) = self.scheduling.threads.get(&utid) else { return };
+        let table = &mut self.tables.thread_state;
+        table.io_wait[row.index()] = io_wait.or_else(|| table.io_wait[row.index()]);
+        table.blocked_function[row.index()] = function.or_else(|| table.blocked_function[row.index()]);
+    }
+
+    /// Returns whether a thread has a state.
+    pub(crate) fn has_state(&self, utid: Row) -> bool {
+        self.scheduling.threads.contains_key(&utid)
+    }
+}

@@ -1,0 +1,28 @@
+//! Which thread each processor runs, and the state of each thread, at the current time of the import.
+
+use std::collections::HashMap;
+
+use crate::string_table::Symbol;
+use crate::tables::Row;
+
+/// The current states of processors and threads.
+#[derive(Debug, Default)]
+pub(crate) struct Scheduling {
+    pub(super) cpus: HashMap<(u32, u32), Cpu>,
+    /// The last state of each thread, and the last one in which it was blocked.
+    pub(super) threads: HashMap<Row, (Row, Option<Row>)>,
+    pub(super) states: HashMap<i64, Option<Symbol>>,
+    pub(super) running: Option<Symbol>,
+    pub(super) runnable: Option<Symbol>,
+    /// Rows of the processors of each machine.
+    pub(super) listed: HashMap<u32, Vec<Row>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cpu {
+    /// The interval that has not ended; none after the first event of the compact form.
+    pub(super) open: Option<Row>,
+    pub(super) pid: i64,
+    pub(super) utid: Row,
+    pub(super) prio: i64,
+}

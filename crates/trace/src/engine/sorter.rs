@@ -1,0 +1,209 @@
+//! Sorter of records by time, in bounded memory.
+//!
+//! Records are kept as bytes. If they take more than the limit, the sorted records are written to a
+//! temporary file (a *run*), and all runs are merged when the records are read back.
+
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+
+/// Bytes of records that are kept in memory before they are written to a temporary file.
+pub(crate) const SORT_MEMORY: usize = 16 << 20;
+/// Bits of a position that hold its queue.
+const QUEUE_SHIFT: u32 = 48;
+/// Bytes of an entry in a run before its record: time, queue and length.
+const RUN_HEADER: usize = 8 + 2 + 4;
+
+/// Order of records of the same time: the lowest queue first. Records of one queue keep the order
+/// in which they were added.
+pub(crate) type Queue = u16;
+
+/// A record of the sorter.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    ts: i64,
+    /// The queue and the position of the bytes, which grows with each record.
+    place: u64,
+}
+
+/// Records in memory and in runs.
+#[derive(Debug)]
+pub(crate) struct Sorter {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    runs: Vec<File>,
+    limit: usize,
+    /// Error of a temporary file; the records of that run are lost.
+    pub(crate) failure: Option<io::Error>,
+}
+
+impl Sorter {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), entries: Vec::new(), runs: Vec::new(), limit, failure: None }
+    }
+
+    /// Adds a record. `write` appends its bytes.
+    pub(crate) fn push(&mut self, ts: i64, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
+        let place = self.bytes.len();
+        self.bytes.extend([0; 4]);
+        write(&mut self.bytes);
+        let length = u32::try_from(self.bytes.len() - place - 4).unwrap_or(u32::MAX);
+        self.bytes[place..place + 4].copy_from_slice(&length.to_ne_bytes());
+        self.entries.push(Entry { ts, place: u64::from(queue) << QUEUE_SHIFT | place as u64 });
+        if self.bytes.len() + self.entries.len() * size_of::<Entry>() > self.limit {
+            if let Err(error) = self.spill() {
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    fn record(bytes: &[u8], entry: Entry) -> (Queue, &[u8]) {
+        let queue = u16::try_from(entry.place >> QUEUE_SHIFT).unwrap_or(u16::MAX);
+        let place = usize::try_from(entry.place & ((1 << QUEUE_SHIFT) - 1)).unwrap_or(usize::MAX);
+        let length: [u8; 4] = bytes[place..place + 4].try_into().unwrap_or_default();
+        let start = place + 4;
+        (queue, &bytes[start..start + u32::from_ne_bytes(length) as usize])
+    }
+
+    fn sort(&mut self) {
+        if !self.entries.is_sorted_by_key(|entry| (entry.ts, entry.place)) {
+            self.entries.sort_unstable_by_key(|entry| (entry.ts, entry.place));
+        }
+    }
+
+    /// Writes the records in memory to a run.
+    fn spill(&mut self) -> io::Result<()> {
+        self.sort();
+        let entries = core::mem::take(&mut self.entries);
+        let bytes = core::mem::take(&mut self.bytes);
+        let mut file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+        for entry in entries {
+            let (queue, record) = Self::record(&bytes, entry);
+            file.write_all(&entry.ts.to_ne_bytes())?;
+            file.write_all(&queue.to_ne_bytes())?;
+            file.write_all(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_ne_bytes())?;
+            file.write_all(record)?;
+        }
+        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.seek(SeekFrom::Start(0))?;
+        self.runs.push(file);
+        Ok(())
+    }
+
+    /// Returns the records in the order of time.
+    pub(crate) fn into_sorted(mut self) -> io::Result<Sorted> {
+        self.sort();
+        let mut runs = Vec::new();
+        for file in self.runs {
+            let mut run = Run { file: BufReader::with_capacity(1 << 16, file), record: Vec::new(), key: (0, 0) };
+            if run.advance()? {
+                runs.push(run);
+            }
+        }
+        let heap = runs.iter().enumerate().map(|(index, run)| Reverse((run.key, index))).collect();
+        Ok(Sorted { bytes: self.bytes, entries: self.entries, next: 0, runs, heap, current: Vec::new() })
+    }
+}
+
+#[derive(Debug)]
+struct Run {
+    file: BufReader<File>,
+    record: Vec<u8>,
+    key: (i64, Queue),
+}
+
+impl Run {
+    /// Reads the next record; false at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        let mut header = [0; RUN_HEADER];
+        let mut read = 0;
+        while read < RUN_HEADER {
+            match self.file.read(&mut header[read..])? {
+                0 if read == 0 => return Ok(false),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => read += n,
+            }
+        }
+        let [t0, t1, t2, t3, t4, t5, t6, t7, q0, q1, l0, l1, l2, l3] = header;
+        self.key = (i64::from_ne_bytes([t0, t1, t2, t3, t4, t5, t6, t7]), u16::from_ne_bytes([q0, q1]));
+        self.record.resize(u32::from_ne_bytes([l0, l1, l2, l3]) as usize, 0);
+        self.file.read_exact(&mut self.record)?;
+        Ok(true)
+    }
+}
+
+/// Reader of sorted records.
+#[derive(Debug)]
+pub(crate) struct Sorted {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    next: usize,
+    runs: Vec<Run>,
+    /// The next record of each run.
+    heap: BinaryHeap<Reverse<((i64, Queue), usize)>>,
+    current: Vec<u8>,
+}
+
+impl Sorted {
+    /// Returns the time and the queue of the next record.
+    pub(crate) fn peek(&self) -> Option<(i64, Queue)> {
+        let memory = self.entries.get(self.next).map(|&entry| (entry.ts, Sorter::record(&self.bytes, entry).0));
+        let run = self.heap.peek().map(|Reverse((key, _))| *key);
+        match (memory, run) {
+            // Records in memory were added last.
+            (Some(memory), Some(run)) => Some(memory.min(run)),
+            (memory, run) => memory.or(run),
+        }
+    }
+
+    /// Returns the next record and its time.
+    pub(crate) fn next(&mut self) -> io::Result<Option<(i64, &[u8])>> {
+        let memory = self.entries.get(self.next).copied();
+        let memory_key = memory.map(|entry| (entry.ts, Sorter::record(&self.bytes, entry).0));
+        if let Some(&Reverse((key, index))) = self.heap.peek() {
+            if memory_key.is_none_or(|memory| key <= memory) {
+                self.heap.pop();
+                let run = &mut self.runs[index];
+                core::mem::swap(&mut run.record, &mut self.current);
+                if run.advance()? {
+                    self.heap.push(Reverse((run.key, index)));
+                }
+                return Ok(Some((key.0, &self.current)));
+            }
+        }
+        let Some(entry) = memory else { return Ok(None) };
+        self.next += 1;
+        Ok(Some((entry.ts, Sorter::record(&self.bytes, entry).1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(limit: usize) -> Vec<(i64, Vec<u8>)> {
+        let mut sorter = Sorter::new(limit);
+        for index in 0..1000_u32 {
+            let ts = i64::from(index * 7919 % 101);
+            let queue = u16::try_from(index % 3).unwrap();
+            sorter.push(ts, queue, |bytes| bytes.extend([index.to_ne_bytes().as_slice(), &[0; 5]].concat()));
+        }
+        let mut sorted = sorter.into_sorted().unwrap();
+        let mut found = Vec::new();
+        while let Some((ts, record)) = sorted.next().unwrap() {
+            found.push((ts, record.to_vec()));
+        }
+        found
+    }
+
+    #[test]
+    fn runs_give_the_same_order_as_memory() {
+        let in_memory = sorted(usize::MAX);
+        assert_eq!(in_memory.len(), 1000);
+        assert!(in_memory.is_sorted_by_key(|(ts, _)| *ts));
+        for limit in [0, 100, 5000] {
+            assert_eq!(sorted(limit), in_memory, "{limit}");
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! First stage of the import: packets in the order of the file.
+//!
+//! It keeps the state of sequences, resolves interned values, converts clocks, and passes each
+//! event to the sorter of its machine.
+
+use std::collections::{BTreeMap, HashMap};
+
+use esatto_protozero::Fields;
+use esatto_schema::trace_packet::field as packet_field;
+
+use super::context::{Context, Generation};
+use super::descriptors::read_message;
+use super::record::{Kind, Put as _, TrackEventRecord};
+use super::sorter::{Queue, Sorter};
+use super::stacks::Stacks;
+use crate::clock_conversion::{ClockKey, Clocks, clock_name};
+use crate::debug_annotation::ArgKeys;
+use crate::error::Error;
+use crate::import::{Envelope, read_snapshot};
+use crate::machines::{HOST, Machines};
+use crate::packet_reader::Packet;
+use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
+use crate::string_table::Symbol;
+use crate::tables::{ClockSnapshotRow, signed};
+
+/// Queue of all records but those of the kernel.
+const MAIN_QUEUE: Queue = 0;
+
+/// State of the first stage.
+#[derive(Debug)]
+pub(crate) struct Tokenizer {
+    pub(crate) context: Context,
+    pub(crate) clocks: Clocks,
+    pub(crate) machines: Machines,
+    /// Sorters by machine.
+    pub(crate) sorters: BTreeMap<u32, Sorter>,
+    sort_memory: usize,
+    pub(crate) sequences: Vec<Sequence>,
+    /// The current generation of each sequence.
+    current: Vec<usize>,
+    index: HashMap<(u32, u32), usize>,
+    /// Records whose clock is not known yet.
+    pending: Vec<Pending>,
+    latest: i64,
+    pub(super) keys: ArgKeys,
+    pub(super) joined_categories: HashMap<Vec<Symbol>, Symbol>,
+    pub(super) event: TrackEventRecord,
+    snapshots: u32,
+    pub(super) stacks: Stacks,
+    /// Instances of the data source of perf samples, by sequence.
+    pub(super) perf_sessions: HashMap<usize, u32>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    machine: u32,
+    clock: ClockKey,
+    absolute: i64,
+    record: Vec<u8>,
+}
+
+/// Time of a packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Time {
+    /// It is known.
+    Known(i64),
+    /// A later snapshot may tell it.
+    Unknown(ClockKey, i64),
+}
+
+impl Tokenizer {
+    pub(crate) fn new(sort_memory: usize) -> Self {
+        Self {
+            context: Context::default(),
+            clocks: Clocks::new(),
+            machines: Machines::default(),
+            sorters: BTreeMap::new(),
+            sort_memory,
+            sequences: Vec::new(),
+            current: Vec::new(),
+            index: HashMap::new(),
+            pending: Vec::new(),
+            latest: 0,
+            keys: ArgKeys::default(),
+            joined_categories: HashMap::new(),
+            event: TrackEventRecord::default(),
+            snapshots: 0,
+            stacks: Stacks::default(),
+            perf_sessions: HashMap::new(),
+        }
+    }
+
+    /// Reads the next packet.
+    ///
+    /// # Errors
+    ///
+    /// The packet is malformed. The fields before the malformed one have been read.
+    pub(crate) fn add(&mut self, packet: &Packet) -> Result<(), Error> {
+        let (envelope, fields) = Envelope::read(&packet.bytes);
+        self.keys.allow(packet.bytes.len() as u64);
+        let sequence = self.sequence(envelope.machine, envelope.sequence);
+        let entry = &mut self.sequences[sequence];
+        let admitted = entry.admit(packet.bytes.len() as u64, envelope.flags, envelope.dropped, envelope.first);
+        let begins = entry.begins;
+        if envelope.flags & STATE_CLEARED != 0 {
+            let thread = self.context.generations[self.current[sequence]].thread;
+            self.current[sequence] = self.context.generations.len();
+            self.context.generations.push(Generation { thread, has_first: begins });
+        }
+        self.context.generations[self.current[sequence]].has_first = begins;
+        if admitted && (envelope.flags & NEEDS_STATE == 0 || envelope.sequence != 0) {
+            self.take(sequence, &envelope);
+        } else {
+            self.context.stats.count("tokenizer_skipped_packets");
+        }
+        if fields.is_malformed() {
+            return Err(Error::Malformed { place: packet.place, at: fields.offset() as u64 });
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, machine: u32, id: u32) -> usize {
+        if let Some(&index) = self.index.get(&(machine, id)) {
+            return index;
+        }
+        let index = self.sequences.len();
+        self.sequences.push(Sequence::new(machine, id));
+        self.current.push(self.context.generations.len());
+        self.context.generations.push(Generation { thread: None, has_first: false });
+        self.index.insert((machine, id), index);
+        self.add_machine(machine);
+        index
+    }
+
+    pub(super) fn generation(&self, sequence: usize) -> usize {
+        self.current[sequence]
+    }
+
+    fn take(&mut self, sequence: usize, envelope: &Envelope<'_>) {
+        let state = &mut self.sequences[sequence].state;
+        if let Some(defaults) = envelope.defaults {
+            state.set_defaults(defaults);
+        }
+        if state.valid {
+            for data in &envelope.interned {
+                state.intern(data, &mut self.context.tables.strings);
+                state.keep_entries(data);
+            }
+        } else if !envelope.interned.is_empty() {
+            self.context.stats.add("interned_data_tokenizer_errors", None, 1);
+        }
+        // A packet with a clock snapshot has no other payload.
+        if let Some(snapshot) = envelope.snapshot {
+            self.add_snapshot(snapshot, sequence, envelope.machine);
+            return;
+        }
+        let machine = envelope.machine;
+        let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, machine, sequence));
+        let ticks = envelope.timestamp.filter(|&ticks| i64::try_from(ticks).is_ok());
+        let time = match ticks {
+            None => None,
+            Some(ticks) => {
+                let absolute = self.clocks.absolute(clock, ticks);
+                if absolute < 0 {
+                    return;
+                }
+                let converted = self.clocks.machine_time(clock, absolute);
+                if let Some(ts) = converted {
+                    self.latest = self.latest.max(ts);
+                }
+                match (converted, clock) {
+                    (Some(ts), _) => Some(Time::Known(ts)),
+                    (None, Some(clock)) => Some(Time::Unknown(clock, absolute)),
+                    (None, None) => Some(Time::Known(absolute)),
+                }
+            }
+        };
+        let Some((id, payload)) = envelope.payload else { return };
+        match id {
+            packet_field::TRACK_EVENT => {
+                let Some(time) = time.filter(|_| envelope.sequence != 0) else {
+                    self.context.stats.count("track_event_tokenizer_errors");
+                    return;
+                };
+                if self.read_event(payload, sequence, machine) {
+                    let event = core::mem::take(&mut self.event);
+                    self.push(machine, time, MAIN_QUEUE, |out| event.put(out));
+                    self.event = event;
+                }
+            }
+            packet_field::TRACK_DESCRIPTOR => self.describe(payload, sequence, machine, time),
+            packet_field::FTRACE_EVENTS => self.add_ftrace(payload, sequence, machine),
+            packet_field::REMOTE_CLOCK_SYNC if machine != HOST => self.add_clock_sync(payload, machine),
+            packet_field::PERF_SAMPLE => {
+                if let Some(time) = time {
+                    self.add_perf_sample(payload, sequence, machine, time);
+                }
+            }
+            packet_field::PROFILE_PACKET => {
+                let time = time.unwrap_or(Time::Known(self.latest));
+                self.add_heap_profile(payload, sequence, machine, time);
+            }
+            packet_field::STREAMING_PROFILE_PACKET => self.add_stack_samples(payload, sequence, machine),
+            packet_field::ANDROID_LOG => self.add_log(payload, machine),
+            packet_field::PROCESS_TREE
+            | packet_field::PROCESS_STATS
+            | packet_field::SYS_STATS
+            | packet_field::THREAD_DESCRIPTOR
+            | packet_field::PROCESS_DESCRIPTOR => {
+                if id == packet_field::THREAD_DESCRIPTOR {
+                    self.note_thread(payload, sequence);
+                }
+                let time = time.unwrap_or(Time::Known(self.latest));
+                self.push(machine, time, MAIN_QUEUE, |out| {
+                    out.kind(Kind::Packet);
+                    out.number(u64::from(id));
+                    out.extend(payload);
+                });
+            }
+            _ => self.add_fact(id, payload, machine, time, sequence),
+        }
+    }
+
+    /// Notes the thread that a sequence describes, and the base of its times.
+    fn note_thread(&mut self, payload: &[u8], sequence: usize) {
+        use esatto_schema::thread_descriptor::field;
+        let find = |id: u32| Fields::new(payload).filter(|f| f.id == id).last();
+        if let (Some(pid), Some(tid)) = (find(field::PID), find(field::TID)) {
+            let thread = Some((i64::from(pid.as_i32()), tid.as_i64()));
+            self.context.generations[self.current[sequence]].thread = thread;
+        }
+        self.note_reference_time(payload, sequence);
+    }
+
+    /// Passes a record to the sorter.
+    pub(super) fn push(&mut self, machine: u32, time: Time, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
+        match time {
+            Time::Known(ts) => self.sorter(machine).push(ts, queue, write),
+            Time::Unknown(clock, absolute) => {
+                let mut record = Vec::new();
+                write(&mut record);
+                self.pending.push(Pending { machine, clock, absolute, record });
+            }
+        }
+    }
+
+    fn sorter(&mut self, machine: u32) -> &mut Sorter {
+        let limit = self.sort_memory;
+        self.sorters.entry(machine).or_insert_with(|| Sorter::new(limit))
+    }
+
+    fn describe(&mut self, payload: &[u8], sequence: usize, machine: u32, time: Option<Time>) {
+        let context = &mut self.context;
+        let Ok(slot) = context.event_tracks.describe(payload, machine, &mut context.tables.strings) else {
+            context.stats.count("track_event_tokenizer_errors");
+            return;
+        };
+        use super::event_tracks::Owner;
+        let owner = context.event_tracks.slots[slot].description.as_ref().map(|description| description.owner);
+        if let Some(Owner::Thread { pid, tid }) = owner {
+            context.generations[self.current[sequence]].thread = Some((pid, tid));
+        }
+        let time = time.unwrap_or(Time::Known(self.latest));
+        self.push(machine, time, MAIN_QUEUE, |out| {
+            out.kind(Kind::Descriptor);
+            out.index(slot);
+        });
+    }
+
+    fn add_snapshot(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
+        let (readings, primary) = read_snapshot(bytes, sequence, machine);
+        if self.clocks.add(&readings, primary.filter(|_| machine == HOST)).is_err() {
+            self.context.stats.count("invalid_clock_snapshots");
+            return;
+        }
+        let trace_clock = ClockKey::of_machine(self.clocks.trace_clock(), machine);
+        let own = readings.iter().find(|reading| Some(reading.clock) == trace_clock).map(|reading| reading.ticks);
+        let ts = own.map(signed).or_else(|| {
+            readings.iter().find_map(|reading| self.clocks.machine_time(Some(reading.clock), signed(reading.ticks)))
+        });
+        let Some(ts) = ts else { return };
+        let snapshot_id = self.snapshots;
+        self.snapshots += 1;
+        let machine_id = self.context.processes.machine_row(machine);
+        for reading in &readings {
+            let own = reading.clock.sequence.map_or(0, |sequence| i64::from(self.sequences[sequence].id) << 32);
+            let name = clock_name(reading.clock.id).filter(|_| own == 0 && reading.clock.id <= 6);
+            let clock_name = name.map(|name| self.context.symbol(name));
+            self.context.tables.clock_snapshot.push(ClockSnapshotRow {
+                ts,
+                clock_id: own | i64::from(reading.clock.id),
+                clock_name,
+                clock_value: signed(reading.ticks.saturating_mul(reading.multiplier)),
+                snapshot_id,
+                machine_id,
+            });
+        }
+    }
+
+    fn add_clock_sync(&mut self, bytes: &[u8], machine: u32) {
+        use crate::clock_conversion::Reading;
+        for values in self.machines.add_clock_sync(machine, bytes) {
+            let reading = |(id, ticks)| {
+                let clock = ClockKey::of_machine(id, machine)?;
+                Some(Reading { clock, ticks, incremental: false, multiplier: 1 })
+            };
+            let readings: Option<Vec<Reading>> = values.into_iter().map(reading).collect();
+            if readings.is_none_or(|readings| self.clocks.relate(&readings).is_err()) {
+                self.context.stats.count("invalid_clock_snapshots");
+            }
+        }
+    }
+
+    /// Splits a bundle of kernel events.
+    fn add_ftrace(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
+        use esatto_schema::ftrace_event_bundle::field;
+        /// Field of `FtraceEvent`.
+        const TIMESTAMP: u32 = 1;
+        let cpu = Fields::new(bytes).find(|f| f.id == field::CPU).map_or(0, |f| f.as_u32());
+        let queue = Queue::try_from(cpu.saturating_add(1)).unwrap_or(Queue::MAX);
+        let clock = Fields::new(bytes).find(|f| f.id == field::FTRACE_CLOCK).map_or(0, |f| f.as_i32());
+        let _ = sequence;
+        if clock != 0 && clock != 2 {
+            // The kernel's own clocks are not related to others here.
+            self.context.stats.count("ftrace_clock_not_read");
+        }
+        for f in Fields::new(bytes) {
+            match f.id {
+                field::EVENT => {
+                    let ts = Fields::new(f.as_bytes()).find(|f| f.id == TIMESTAMP).map(|f| f.as_i64());
+                    let Some(ts) = ts.filter(|&ts| ts >= 0) else {
+                        self.context.stats.count("ftrace_bundle_tokenizer_errors");
+                        continue;
+                    };
+                    self.latest = self.latest.max(ts);
+                    self.push(machine, Time::Known(ts), queue, |out| {
+                        out.kind(Kind::Ftrace);
+                        out.number(u64::from(cpu));
+                        out.extend(f.as_bytes());
+                    });
+                }
+                field::GENERIC_EVENT_DESCRIPTORS => {
+                    use esatto_schema::ftrace_event_bundle::generic_event_descriptor::field;
+                    let find = |id: u32| Fields::new(f.as_bytes()).find(|f| f.id == id);
+                    if let (Some(id), Some(event)) = (find(field::FIELD_ID), find(field::EVENT_DESCRIPTOR)) {
+                        let event = read_message(event.as_bytes());
+                        self.context.generic_events.entry(id.as_u32()).or_insert(event);
+                    }
+                }
+                field::COMPACT_SCHED => self.add_compact(f.as_bytes(), cpu, queue, machine),
+                _ => {}
+            }
+        }
+    }
+
+    fn add_compact(&mut self, bytes: &[u8], cpu: u32, queue: Queue, machine: u32) {
+        use esatto_schema::ftrace_event_bundle::CompactSchedReader;
+        let compact = CompactSchedReader::new(bytes);
+        let strings = &mut self.context.tables.strings;
+        let comms: Vec<Symbol> = compact.intern_table().map(|comm| strings.add(comm)).collect();
+        let comm = |index: u32| comms.get(index as usize).copied();
+        let mut ts = 0_u64;
+        let switches = compact
+            .switch_timestamp()
+            .zip(compact.switch_prev_state())
+            .zip(compact.switch_next_pid())
+            .zip(compact.switch_next_prio())
+            .zip(compact.switch_next_comm_index());
+        let mut records = Vec::new();
+        for ((((delta, state), pid), prio), index) in switches {
+            ts = ts.wrapping_add(delta);
+            let Ok(ts) = i64::try_from(ts) else { continue };
+            let mut record = Vec::new();
+            record.kind(Kind::CompactSwitch);
+            record.number(u64::from(cpu));
+            record.signed(state);
+            record.signed(i64::from(pid));
+            record.signed(i64::from(prio));
+            record.symbol(comm(index));
+            records.push((ts, record));
+        }
+        ts = 0;
+        let mut flags = compact.waking_common_flags();
+        let wakings = compact
+            .waking_timestamp()
+            .zip(compact.waking_pid())
+            .zip(compact.waking_target_cpu())
+            .zip(compact.waking_prio())
+            .zip(compact.waking_comm_index());
+        for ((((delta, pid), target), prio), index) in wakings {
+            ts = ts.wrapping_add(delta);
+            let flags = flags.next();
+            let Ok(ts) = i64::try_from(ts) else { continue };
+            let mut record = Vec::new();
+            record.kind(Kind::CompactWaking);
+            record.number(u64::from(cpu));
+            record.signed(i64::from(pid));
+            record.signed(i64::from(target));
+            record.signed(i64::from(prio));
+            record.symbol(comm(index));
+            record.number(flags.map_or(0, |flags| u64::from(flags) + 1));
+            records.push((ts, record));
+        }
+        for (ts, record) in records {
+            self.latest = self.latest.max(ts);
+            self.push(machine, Time::Known(ts), queue, |out| out.extend(record));
+        }
+    }
+
+    /// Converts the records whose clock was not known. Call it once, after the last packet.
+    pub(crate) fn finish(&mut self) {
+        for Pending { machine, clock, absolute, record } in core::mem::take(&mut self.pending) {
+            match self.clocks.machine_time(Some(clock), absolute) {
+                Some(ts) => self.sorter(machine).push(ts, MAIN_QUEUE, |out| out.extend(record)),
+                None => self.context.stats.count("clock_sync_failure_no_path"),
+            }
+        }
+        if self.keys.left_out > 0 {
+            let number = i64::try_from(self.keys.left_out).unwrap_or(i64::MAX);
+            self.context.stats.add("arguments_left_out", None, number);
+        }
+    }
+}

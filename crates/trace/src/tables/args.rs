@@ -1,0 +1,170 @@
+//! Table of arguments: named values in sets, each set stored once.
+
+use core::hash::{Hash as _, Hasher as _};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+
+use super::{Row, Table, Value};
+use crate::string_table::{Strings, Symbol};
+
+/// The value of an argument.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum ArgValue {
+    /// A signed number.
+    Int(i64),
+    /// An unsigned number.
+    Uint(u64),
+    /// A truth value.
+    Bool(bool),
+    /// A floating point number.
+    Real(f64),
+    /// A text. The trace processor has arguments with a text that is null.
+    Text(Option<Symbol>),
+    /// An address.
+    Pointer(u64),
+    /// JSON that could not be split into arguments.
+    Json(Symbol),
+}
+
+impl ArgValue {
+    fn type_name(self) -> &'static str {
+        match self {
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Bool(_) => "bool",
+            Self::Real(_) => "real",
+            Self::Text(_) => "string",
+            Self::Pointer(_) => "pointer",
+            Self::Json(_) => "json",
+        }
+    }
+
+    fn bits(self) -> u64 {
+        match self {
+            Self::Int(v) => u64::from_ne_bytes(v.to_ne_bytes()),
+            Self::Uint(v) | Self::Pointer(v) => v,
+            Self::Bool(v) => u64::from(v),
+            Self::Real(v) => v.to_bits(),
+            Self::Text(v) => v.map_or(0, |text| u64::from(text.number())),
+            Self::Json(v) => u64::from(v.number()),
+        }
+    }
+
+    fn same(self, other: Self) -> bool {
+        core::mem::discriminant(&self) == core::mem::discriminant(&other) && self.bits() == other.bits()
+    }
+}
+
+/// An argument.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arg {
+    /// Its name without positions in lists.
+    pub flat_key: Symbol,
+    /// Its name.
+    pub key: Symbol,
+    /// Its value.
+    pub value: ArgValue,
+}
+
+impl Arg {
+    pub(crate) fn new(key: Symbol, value: ArgValue) -> Self {
+        Self { flat_key: key, key, value }
+    }
+}
+
+/// Arguments in sets. The id of a set is the row of its first argument.
+#[derive(Debug, Default)]
+pub struct ArgTable {
+    args: Vec<Arg>,
+    set_of: Vec<Row>,
+    sets: HashMap<u64, Row>,
+}
+
+impl ArgTable {
+    /// Adds a set, and returns its id; `None` for the empty set. If two arguments have the same
+    /// key, the last one counts.
+    pub(crate) fn add(&mut self, args: &mut Vec<Arg>) -> Option<Row> {
+        args.sort_by_key(|arg| arg.key);
+        args.reverse();
+        args.dedup_by_key(|arg| arg.key);
+        args.reverse();
+        self.add_sorted(args)
+    }
+
+    fn add_sorted(&mut self, args: &[Arg]) -> Option<Row> {
+        if args.is_empty() {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        for arg in args {
+            (arg.key.number(), arg.flat_key.number(), arg.value.type_name(), arg.value.bits()).hash(&mut hasher);
+        }
+        let mut hash = hasher.finish();
+        // Sets with the same hash take the next free ones.
+        while let Some(&set) = self.sets.get(&hash) {
+            let there = self.set(set);
+            let same = |(a, b): (&Arg, &Arg)| a.key == b.key && a.flat_key == b.flat_key && a.value.same(b.value);
+            if there.len() == args.len() && there.iter().zip(args).all(same) {
+                return Some(set);
+            }
+            hash = hash.wrapping_add(1);
+        }
+        let set = Row::new(self.args.len());
+        self.sets.insert(hash, set);
+        self.args.extend(args);
+        self.set_of.resize(self.args.len(), set);
+        Some(set)
+    }
+
+    /// Adds a set that has further arguments.
+    pub(crate) fn extend(&mut self, set: Option<Row>, more: &[Arg]) -> Option<Row> {
+        let mut args = set.map_or(Vec::new(), |set| self.set(set).to_vec());
+        args.extend(more);
+        self.add(&mut args)
+    }
+
+    /// Returns the arguments of a set.
+    pub fn set(&self, set: Row) -> &[Arg] {
+        let rest = &self.set_of[set.index()..];
+        let length = rest.iter().take_while(|id| **id == set).count();
+        &self.args[set.index()..set.index() + length]
+    }
+}
+
+impl Table for ArgTable {
+    fn name(&self) -> &'static str {
+        "args"
+    }
+
+    fn columns(&self) -> &'static [&'static str] {
+        &["arg_set_id", "flat_key", "key", "int_value", "string_value", "real_value", "value_type"]
+    }
+
+    fn rows(&self) -> usize {
+        self.args.len()
+    }
+
+    fn value<'t>(&'t self, row: usize, column: usize, strings: &'t Strings) -> Value<'t> {
+        let arg = &self.args[row];
+        let text = |symbol: Symbol| Value::Text(strings.get(symbol));
+        match (column, arg.value) {
+            (0, _) => Value::Int(i64::from(self.set_of[row].number()) - 1),
+            (1, _) => text(arg.flat_key),
+            (2, _) => text(arg.key),
+            (3, ArgValue::Int(v)) => Value::Int(v),
+            (3, ArgValue::Uint(v) | ArgValue::Pointer(v)) => Value::Int(signed(v)),
+            (3, ArgValue::Bool(v)) => Value::Int(i64::from(v)),
+            (4, ArgValue::Text(v)) => v.map_or(Value::Null, text),
+            (4, ArgValue::Json(v)) => text(v),
+            (5, ArgValue::Real(v)) => Value::Real(v),
+            (6, value) => Value::Text(value.type_name()),
+            _ => Value::Null,
+        }
+    }
+}
+
+/// Returns the signed number of the same bits.
+pub(crate) fn signed(v: u64) -> i64 {
+    i64::from_ne_bytes(v.to_ne_bytes())
+}

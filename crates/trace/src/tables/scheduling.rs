@@ -1,0 +1,65 @@
+//! Tables of scheduling.
+
+use super::Row;
+use super::columns::table;
+use crate::string_table::Symbol;
+
+table! {
+    /// Intervals in which a processor ran a thread. Idle threads are among them.
+    SchedTable of SchedRow as "sched" {
+        /// Its begin.
+        ts: Vec<i64>,
+        /// Its duration; -1 if it did not end.
+        dur: Vec<i64>,
+        /// The processor.
+        cpu: Vec<u32>,
+        /// The thread.
+        utid: Vec<Row>,
+        /// The state of the thread after it, in letters.
+        end_state: Vec<Option<Symbol>>,
+        /// The priority of the thread.
+        priority: Vec<i32>,
+    }
+}
+
+table! {
+    /// States of threads over time.
+    ThreadStateTable of ThreadStateRow as "thread_state" {
+        /// Its begin.
+        ts: Vec<i64>,
+        /// Its duration; -1 if it did not end.
+        dur: Vec<i64>,
+        /// The processor, if the thread was running.
+        cpu: Vec<Option<u32>>,
+        /// The thread.
+        utid: Vec<Row>,
+        /// The state: `Running`, or letters.
+        state: Vec<Option<Symbol>>,
+        /// True if the thread waited for a device.
+        io_wait: Vec<Option<bool>>,
+        /// The function of the kernel in which the thread waited.
+        blocked_function: Vec<Option<Symbol>>,
+        /// The thread that woke it.
+        waker_utid: Vec<Option<Row>>,
+        /// The state of that thread at that moment.
+        waker_id: Vec<Option<Row>>,
+        /// True if an interrupt woke it.
+        irq_context: Vec<Option<bool>>,
+    }
+}
+
+table! {
+    /// Wake-ups of threads that were running or runnable.
+    SpuriousWakeupTable of SpuriousWakeupRow as "spurious_sched_wakeup" {
+        /// Its time.
+        ts: Vec<i64>,
+        /// The state of the thread that woke.
+        thread_state_id: Vec<Option<Row>>,
+        /// True if an interrupt woke it.
+        irq_context: Vec<Option<bool>>,
+        /// The thread.
+        utid: Vec<Row>,
+        /// The thread that woke it.
+        waker_utid: Vec<Option<Row>>,
+    }
+}

@@ -1,0 +1,20 @@
+-- number of values
+select count(*) as n from counter;
+-- counters by type and name
+select t.type, t.name, t.unit, count(*) as n, min(c.value) as least, max(c.value) as most from counter c join counter_track t on c.track_id = t.id group by 1, 2, 3 order by 1, 2;
+-- values in order
+select c.ts, t.name, c.value from counter c join counter_track t on c.track_id = t.id order by 1, 2, 3 limit 2000;
+-- counters of processes
+select p.pid, t.name, count(*) as n, sum(c.value) as total from counter c join process_counter_track t on c.track_id = t.id join process p using (upid) group by 1, 2 order by 1, 2;
+-- counters of threads
+select thread.tid, t.name, c.ts, c.value from counter c join thread_counter_track t on c.track_id = t.id join thread using (utid) order by 1, 2, 3, 4;
+-- counters of processors
+select t.cpu, t.name, count(*) as n, sum(c.value) as total from counter c join cpu_counter_track t on c.track_id = t.id group by 1, 2 order by 1, 2;
+-- descriptions of counters
+select name, unit, description from counter_track where description is not null order by 1;
+-- changes of values
+select name, count(*) as n from (select t.name, c.value - lag(c.value) over (partition by c.track_id order by c.ts, c.id) as step from counter c join counter_track t on c.track_id = t.id) where step != 0 group by 1 order by 1;
+-- arguments of values
+select c.ts, t.name, count(*) as n from counter c join counter_track t on c.track_id = t.id join args a using (arg_set_id) group by c.id order by 1, 2;
+-- first and last values
+select t.type, t.name, min(c.ts) as first_ts, max(c.ts) as last_ts from counter c join counter_track t on c.track_id = t.id group by c.track_id order by 1, 2, 3, 4;
