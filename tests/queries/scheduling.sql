@@ -11,7 +11,7 @@ select end_state, count(*) as n from sched group by 1 order by 1;
 -- states of threads
 select s.ts, s.dur, s.cpu, t.tid, s.state, s.io_wait, s.irq_context from thread_state s join thread t using (utid) order by 1, 4, 5 limit 5000;
 -- time in each state
-select t.tid, s.state, count(*) as n, sum(s.dur) as total from thread_state s join thread t using (utid) where s.dur != -1 group by t.utid, s.state order by 1, 2, 3;
+select t.tid, s.state, count(*) as n, sum(s.dur) as total from thread_state s join thread t using (utid) where s.dur != -1 group by t.utid, s.state order by 1, 2, 3, 4;
 -- threads that woke others
 select s.ts, t.tid, w.tid as waker, waking.state as waker_state, waking.ts as waker_ts from thread_state s join thread t using (utid) join thread w on w.utid = s.waker_utid left join thread_state waking on waking.id = s.waker_id order by 1, 2, 3;
 -- time from a wake-up to the run

@@ -27,13 +27,15 @@ impl Context {
         // From the track up to the first resolved ancestor.
         let mut way = vec![slot];
         let mut outer = None;
+        let mut ancestors = 0;
         loop {
             let at = way[way.len() - 1];
             let entry = &mut self.event_tracks.slots[at];
             match entry.state {
-                State::Resolved { scope, is_root } => {
+                State::Resolved { scope, is_root, ancestors: known } => {
                     way.pop();
                     outer = Some((scope, is_root));
+                    ancestors = known + 1;
                     break;
                 }
                 State::Orphan | State::Busy => {
@@ -53,19 +55,32 @@ impl Context {
                 break;
             }
             if way.len() > MAX_ANCESTORS {
-                self.give_up(&way);
-                return None;
+                return self.refuse_depth(slot, &way);
             }
             let (machine, parent) = (entry.machine, description.parent);
             let parent = self.event_tracks.slot(machine, parent);
             way.push(parent);
         }
         while let Some(at) = way.pop() {
-            let resolved = self.resolve_below(at, outer);
-            self.event_tracks.slots[at].state = State::Resolved { scope: resolved.0, is_root: resolved.1 };
-            outer = Some(resolved);
+            if ancestors > MAX_ANCESTORS {
+                way.push(at);
+                return self.refuse_depth(slot, &way);
+            }
+            let (scope, is_root) = self.resolve_below(at, outer);
+            self.event_tracks.slots[at].state = State::Resolved { scope, is_root, ancestors };
+            outer = Some((scope, is_root));
+            ancestors += 1;
         }
         outer
+    }
+
+    /// Refuses a track with too many ancestors. Those on the way to them may have fewer.
+    fn refuse_depth(&mut self, slot: Slot, way: &[Slot]) -> Option<(Scope, bool)> {
+        for &at in way {
+            self.event_tracks.slots[at].state = State::New;
+        }
+        self.event_tracks.slots[slot].state = State::Orphan;
+        None
     }
 
     fn give_up(&mut self, way: &[Slot]) {
@@ -86,7 +101,7 @@ impl Context {
                 let first = *self.event_tracks.thread_uuids.entry(utid).or_insert(uuid);
                 if first != uuid {
                     utid = self.processes.start_thread(&mut self.tables, machine, tid, None);
-                    utid = self.processes.thread_of(&mut self.tables, machine, tid, pid).max(utid);
+                    self.processes.thread_of(&mut self.tables, machine, tid, pid);
                     self.event_tracks.thread_uuids.insert(utid, uuid);
                 }
                 (Scope::Thread(utid), true)
@@ -401,7 +416,7 @@ impl Context {
     /// Returns the lane for a slice that begins, with its track.
     pub(crate) fn lane_for_begin(&mut self, group: usize, member: u64, ts: i64, has_first: bool) -> (usize, Row) {
         let lanes = &mut self.event_tracks.groups[group].lanes;
-        let chosen = lanes.choose(&mut self.slices, &self.tables, member, ts);
+        let chosen = lanes.choose(&mut self.slices, &mut self.tables, &mut self.stats, member, ts);
         let lane = chosen.unwrap_or_else(|| self.add_lane(group, member, has_first));
         (lane, self.event_tracks.groups[group].lanes.track(lane))
     }

@@ -78,6 +78,8 @@ pub(super) enum State {
     Resolved {
         scope: Scope,
         is_root: bool,
+        /// Number of its ancestors.
+        ancestors: usize,
     },
 }
 

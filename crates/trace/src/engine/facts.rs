@@ -39,6 +39,8 @@ impl Tokenizer {
         context.machines.insert(machine, row);
         if machine != HOST {
             context.processes.set_machine(machine, row);
+            let idle = context.symbol("swapper");
+            context.processes.add_idle(&mut context.tables, machine, idle);
         }
     }
 

@@ -26,7 +26,7 @@ impl Flows {
 }
 
 fn add(tables: &mut Tables, id: u64, before: Row, after: Row) {
-    let began = |slice: Row| tables.slice.ts[slice.index()];
+    let began = |slice: Row| tables.slice.ts.get(slice.index());
     let (slice_out, slice_in) = if began(after) < began(before) { (after, before) } else { (before, after) };
     tables.flow.push(FlowRow { slice_out, slice_in, trace_id: signed(id) });
 }

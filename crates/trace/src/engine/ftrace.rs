@@ -125,6 +125,7 @@ impl Context {
         self.list_cpu(machine, cpu);
         let utid = self.processes.thread(&mut self.tables, machine, pid);
         let arg_set_id = self.tables.args.add(args);
+        let cpu = self.unique_cpu(machine, cpu);
         self.tables.ftrace_event.push(FtraceEventRow { ts, name, cpu, utid, arg_set_id, common_flags });
     }
 

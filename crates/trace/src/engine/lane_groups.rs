@@ -30,9 +30,9 @@ impl Context {
         let group = self.lane_group(key);
         let lanes = &mut self.lane_groups.groups[group];
         let chosen = if key.is_timed {
-            lanes.choose_timed(&mut self.slices, &self.tables, ts)
+            lanes.choose_timed(&mut self.slices, &mut self.tables, &mut self.stats, ts)
         } else {
-            lanes.choose(&mut self.slices, &self.tables, member, ts)
+            lanes.choose(&mut self.slices, &mut self.tables, &mut self.stats, member, ts)
         };
         let lane = match chosen {
             Some(lane) => lane,

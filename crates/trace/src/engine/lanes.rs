@@ -3,7 +3,8 @@
 use core::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use super::slices::Slices;
+use super::slices::{PENDING, Slices};
+use super::stats::Stats;
 use crate::string_table::Symbol;
 use crate::tables::{Row, Tables};
 
@@ -42,9 +43,15 @@ impl Lanes {
 
     /// Returns the first lane for slices that are whole from the start. If there is none, the next
     /// lane that is added becomes one.
-    pub(crate) fn choose_timed(&mut self, slices: &mut Slices, tables: &Tables, ts: i64) -> Option<usize> {
+    pub(crate) fn choose_timed(
+        &mut self,
+        slices: &mut Slices,
+        tables: &mut Tables,
+        stats: &mut Stats,
+        ts: i64,
+    ) -> Option<usize> {
         for &lane in &self.timed {
-            slices.expire(tables, self.lanes[lane].0, ts);
+            slices.expire(tables, stats, self.lanes[lane].0, ts, PENDING);
         }
         self.timed.iter().copied().find(|&lane| slices.top(self.lanes[lane].0).is_none())
     }
@@ -66,10 +73,17 @@ impl Lanes {
     }
 
     /// Returns the lane for the next slice of a member; `None` if a new lane is needed.
-    pub(crate) fn choose(&mut self, slices: &mut Slices, tables: &Tables, member: u64, ts: i64) -> Option<usize> {
+    pub(crate) fn choose(
+        &mut self,
+        slices: &mut Slices,
+        tables: &mut Tables,
+        stats: &mut Stats,
+        member: u64,
+        ts: i64,
+    ) -> Option<usize> {
         while let Some(&Reverse((_, lane))) = self.ends.peek().filter(|Reverse((end, _))| *end <= ts) {
             self.ends.pop();
-            slices.expire(tables, self.lanes[lane].0, ts);
+            slices.expire(tables, stats, self.lanes[lane].0, ts, PENDING);
             self.note(slices, tables, lane);
         }
         self.lane_of(member).or_else(|| self.free.first().copied())
@@ -77,11 +91,14 @@ impl Lanes {
 
     /// Notes that a member has begun a slice in a lane.
     pub(crate) fn occupy(&mut self, slices: &Slices, tables: &Tables, lane: usize, member: u64) {
-        if slices.top(self.lanes[lane].0).is_some() {
-            self.lanes[lane].1 = member;
-            self.occupied.insert(member, lane);
-            self.free.remove(&lane);
+        let top = slices.top(self.lanes[lane].0);
+        // Instants do not keep a lane.
+        if top.is_none_or(|top| tables.slice.dur.get(top.index()) == 0) {
+            return;
         }
+        self.lanes[lane].1 = member;
+        self.occupied.insert(member, lane);
+        self.free.remove(&lane);
         self.note(slices, tables, lane);
     }
 

@@ -17,7 +17,7 @@ const LOCAL_ID: u8 = 10;
 
 impl Context {
     /// Returns the thread that wrote an event of the older form.
-    fn writer(&mut self, scope: Scope, generation: Generation) -> (Option<Row>, Option<Row>) {
+    pub(super) fn writer(&mut self, scope: Scope, generation: Generation) -> (Option<Row>, Option<Row>) {
         let utid = match scope {
             Scope::Thread(utid) => Some(utid),
             Scope::Process(_) | Scope::Global => {

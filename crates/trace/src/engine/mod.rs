@@ -75,7 +75,7 @@ impl Engine {
         let mut tokenizer = Tokenizer::new(sort_memory);
         let idle = tokenizer.context.symbol("swapper");
         let context = &mut tokenizer.context;
-        context.processes.add_idle(&mut context.tables, idle);
+        context.processes.add_idle(&mut context.tables, HOST, idle);
         for packet in PacketReader::new(file) {
             if let Err(error) = packet.and_then(|packet| tokenizer.add(&packet)) {
                 if engine.errors.len() < MAX_KEPT_ERRORS {

@@ -35,10 +35,11 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Adds the idle process, which is always the first one.
-    pub(crate) fn add_idle(&mut self, tables: &mut Tables, name: Symbol) {
-        let upid = tables.process.push(process_row(0, None));
-        self.pids.insert((0, 0), upid);
+    /// Adds the idle process of a machine, which is always its first one.
+    pub(crate) fn add_idle(&mut self, tables: &mut Tables, machine: u32, name: Symbol) {
+        let machine_id = self.machine_row(machine);
+        let upid = tables.process.push(process_row(0, machine_id));
+        self.pids.insert((machine, 0), upid);
         let utid = tables.thread.push(ThreadRow {
             tid: 0,
             name: Some(name),
@@ -47,10 +48,10 @@ impl Processes {
             upid: Some(upid),
             is_main_thread: Some(true),
             is_idle: true,
-            machine_id: None,
+            machine_id,
         });
         self.name_sources.push(NameSource::Unknown);
-        self.tids.insert((0, 0), vec![utid]);
+        self.tids.insert((machine, 0), vec![utid]);
     }
 
     /// Sets the row of a machine other than that of the service.
@@ -199,7 +200,7 @@ impl Processes {
 
     pub(crate) fn name_thread(&mut self, tables: &mut Tables, utid: Row, name: Symbol, source: NameSource) {
         let index = utid.index();
-        if source >= self.name_sources[index] && index != 0 {
+        if source >= self.name_sources[index] && !tables.thread.is_idle[index] {
             self.name_sources[index] = source;
             tables.thread.name[index] = Some(name);
         }

@@ -340,6 +340,16 @@ impl TrackEventRecord {
 }
 
 impl LegacyRecord {
+    /// Returns whether an event of this kind belongs to a thread.
+    pub(crate) fn needs_thread(self) -> bool {
+        const GLOBAL_AND_PROCESS: [u8; 2] = [1, 2];
+        match self.phase {
+            b'B' | b'E' | b'X' => true,
+            b'I' | b'i' | b'R' => !GLOBAL_AND_PROCESS.contains(&self.instant_scope),
+            _ => false,
+        }
+    }
+
     fn put(&self, out: &mut Vec<u8>) {
         out.number(u64::from(self.phase));
         out.signed(self.duration_us);

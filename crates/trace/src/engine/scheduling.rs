@@ -65,6 +65,12 @@ impl Context {
         text
     }
 
+    /// Returns the number of a processor in the whole trace.
+    pub(crate) fn unique_cpu(&self, machine: u32, cpu: u32) -> u32 {
+        let machine = self.processes.machine_row(machine).map_or(0, |row| row.number() - 1);
+        machine.wrapping_mul(MAX_LISTED_CPUS).wrapping_add(cpu)
+    }
+
     /// Lists a processor, and those with lower numbers. Returns its row.
     pub(crate) fn list_cpu(&mut self, machine: u32, cpu: u32) -> Option<Row> {
         let listed = self.scheduling.listed.entry(machine).or_default();
@@ -126,7 +132,8 @@ impl Context {
 
     fn close(&mut self, open: Row, ts: i64, state: Option<Symbol>) {
         let index = open.index();
-        self.tables.sched.dur[index] = ts.saturating_sub(self.tables.sched.ts[index]);
+        let dur = ts.saturating_sub(self.tables.sched.ts.get(index));
+        self.tables.sched.dur.set(index, dur);
         self.tables.sched.end_state[index] = state;
     }
 
@@ -140,7 +147,8 @@ impl Context {
         switch: &Switch,
     ) {
         let priority = i32::try_from(switch.next_prio).unwrap_or(0);
-        let row = SchedRow { ts, dur: OPEN, cpu, utid: next_utid, end_state: None, priority };
+        let ucpu = self.unique_cpu(machine, cpu);
+        let row = SchedRow { ts, dur: OPEN, cpu: ucpu, utid: next_utid, end_state: None, priority };
         let open = Some(self.tables.sched.push(row));
         let state = Cpu { open, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
         self.scheduling.cpus.insert((machine, cpu), state);
@@ -155,13 +163,14 @@ impl Context {
         }
         self.open_state(ts, prev_utid, prev_state, None, None);
         self.close_state(next_utid, ts);
-        self.open_state(ts, next_utid, Some(running), Some(cpu), None);
+        self.open_state(ts, next_utid, Some(running), Some(ucpu), None);
     }
 
     fn close_state(&mut self, utid: Row, ts: i64) {
         if let Some((last, _)) = self.scheduling.threads.get(&utid) {
             let table = &mut self.tables.thread_state;
-            table.dur[last.index()] = ts.saturating_sub(table.ts[last.index()]);
+            let dur = ts.saturating_sub(table.ts.get(last.index()));
+            table.dur.set(last.index(), dur);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Which thread each processor runs, and the state of each thread, at the current time of the import.
+//! The thread that each processor runs, and the state of each thread, at the current time of the
+//! import.
 
 use std::collections::HashMap;
 

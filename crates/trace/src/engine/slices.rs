@@ -40,37 +40,58 @@ impl Slices {
         self.open.get(track.index())?.last().copied()
     }
 
-    /// Closes slices with known durations that have ended by `ts`.
-    pub(crate) fn expire(&mut self, tables: &Tables, track: Row, ts: i64) {
+    /// Closes slices that have ended by `ts`, by the rules of the trace processor. Returns false if
+    /// a whole slice of `new_dur` would end after one that contains its begin.
+    pub(crate) fn expire(&mut self, tables: &mut Tables, stats: &mut Stats, track: Row, ts: i64, new_dur: i64) -> bool {
         let stack = self.stack(track);
-        while let Some(top) = stack.last() {
-            let (begin, dur) = (tables.slice.ts[top.index()], tables.slice.dur[top.index()]);
+        let mut has_open = false;
+        for place in (0..stack.len()).rev() {
+            let Some(slice) = stack.get(place).map(|slice| slice.index()) else { continue };
+            let (begin, dur) = (tables.slice.ts.get(slice), tables.slice.dur.get(slice));
             if dur == PENDING {
-                // An open slice inside one that has ended.
-                let outer = stack.iter().rposition(|slice| tables.slice.dur[slice.index()] != PENDING);
-                let Some(outer) = outer else { return };
-                let outer_end = tables.slice.ts[stack[outer].index()] + tables.slice.dur[stack[outer].index()];
-                if ts <= outer_end {
-                    return;
+                has_open = true;
+                continue;
+            }
+            let end = begin.saturating_add(dur);
+            if has_open {
+                // Open slices inside a slice that has ended are over at its end.
+                if ts > end {
+                    stats.count("misplaced_end_event");
+                    for inner in stack.drain(place..).skip(1) {
+                        let index = inner.index();
+                        if tables.slice.dur.get(index) == PENDING {
+                            let dur = end.saturating_sub(tables.slice.ts.get(index));
+                            tables.slice.dur.set(index, dur);
+                        }
+                    }
+                    has_open = false;
                 }
-                stack.truncate(outer);
-            } else if begin.saturating_add(dur) <= ts {
+                continue;
+            }
+            // An instant contains instants of the same time that come after it.
+            let is_same_moment = dur == 0 && new_dur == 0 && end == ts;
+            if end <= ts && !is_same_moment {
+                // The innermost one, as in the trace processor, even if this one is not.
                 stack.pop();
-            } else {
-                return;
+            } else if new_dur > 0 && ts.saturating_add(new_dur) > end {
+                return false;
             }
         }
+        true
     }
 
     pub(crate) fn begin(&mut self, tables: &mut Tables, stats: &mut Stats, begin: Begin) -> Option<Row> {
         let Begin { track, ts, dur, category, name, args } = begin;
-        self.expire(tables, track, ts);
+        if !self.expire(tables, stats, track, ts, dur) {
+            stats.count("slice_drop_overlapping_complete_event");
+            return None;
+        }
         let stack = self.stack(track);
         if stack.len() >= MAX_OPEN_SLICES {
             stats.count("slice_drop_too_deep");
             return None;
         }
-        let depth = u32::try_from(stack.len()).unwrap_or(u32::MAX);
+        let depth = u16::try_from(stack.len()).unwrap_or(u16::MAX);
         let row = tables.slice.push(SliceRow {
             ts,
             dur,
@@ -83,13 +104,12 @@ impl Slices {
             thread_ts: None,
             thread_dur: None,
         });
-        if dur != 0 {
-            stack.push(row);
-        }
+        stack.push(row);
         Some(row)
     }
 
-    /// Closes the innermost open slice that matches name and categories, and those inside it.
+    /// Closes the innermost open slice that matches name and categories. Open slices inside it stay
+    /// open until a later event of the track.
     pub(crate) fn end(
         &mut self,
         tables: &mut Tables,
@@ -99,25 +119,21 @@ impl Slices {
         name: Option<Symbol>,
         category: Option<Symbol>,
     ) -> Option<Row> {
-        self.expire(tables, track, ts);
+        self.expire(tables, stats, track, ts, PENDING);
         let stack = self.stack(track);
         let agrees = |own: Option<Symbol>, wanted: Option<Symbol>| own.is_none() || wanted.is_none() || own == wanted;
         let matches = |slice: &Row| {
             let index = slice.index();
-            tables.slice.dur[index] == PENDING
+            tables.slice.dur.get(index) == PENDING
                 && agrees(tables.slice.name[index], name)
                 && agrees(tables.slice.category[index], category)
         };
         let place = stack.iter().rposition(matches)?;
-        if place + 1 < stack.len() {
-            stats.count("misplaced_end_event");
-        }
         let closed = stack[place];
-        for slice in stack.drain(place..) {
-            let dur = &mut tables.slice.dur[slice.index()];
-            if *dur == PENDING {
-                *dur = ts.saturating_sub(tables.slice.ts[slice.index()]);
-            }
+        let dur = ts.saturating_sub(tables.slice.ts.get(closed.index()));
+        tables.slice.dur.set(closed.index(), dur);
+        if place + 1 == stack.len() {
+            stack.pop();
         }
         Some(closed)
     }
@@ -125,7 +141,7 @@ impl Slices {
     /// Returns the end of the innermost slice of a track, if it is known.
     pub(super) fn known_end(&self, tables: &Tables, track: Row) -> Option<Option<i64>> {
         let top = self.top(track)?;
-        let dur = tables.slice.dur[top.index()];
-        Some((dur != PENDING).then(|| tables.slice.ts[top.index()].saturating_add(dur)))
+        let dur = tables.slice.dur.get(top.index());
+        Some((dur != PENDING).then(|| tables.slice.ts.get(top.index()).saturating_add(dur)))
     }
 }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 /// Bytes of records that are kept in memory before they are written to a temporary file.
-pub(crate) const SORT_MEMORY: usize = 16 << 20;
+pub(crate) const SORT_MEMORY: usize = 4 << 20;
 /// Bits of a position that hold its queue.
 const QUEUE_SHIFT: u32 = 48;
 /// Bytes of an entry in a run before its record: time, queue and length.

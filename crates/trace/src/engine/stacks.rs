@@ -20,6 +20,6 @@ pub(crate) struct Stacks {
     pub(super) sample_times: HashMap<usize, i64>,
 }
 
-/// What heap profiles have told so far: counts and bytes, by process, heap and call stack.
+/// Counts and bytes that heap profiles have told so far, by process, heap and call stack.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps(pub(super) HashMap<(Row, Option<Symbol>, Row), [i64; 4]>);

@@ -257,7 +257,8 @@ impl Tokenizer {
         };
         use super::event_tracks::Owner;
         let owner = context.event_tracks.slots[slot].description.as_ref().map(|description| description.owner);
-        if let Some(Owner::Thread { pid, tid }) = owner {
+        let is_valid = self.sequences[sequence].state.valid;
+        if let (Some(Owner::Thread { pid, tid }), true) = (owner, is_valid) {
             context.generations[self.current[sequence]].thread = Some((pid, tid));
         }
         let time = time.unwrap_or(Time::Known(self.latest));

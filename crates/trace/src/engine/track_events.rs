@@ -21,6 +21,13 @@ impl Context {
             let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
             (EventTrack::Single(self.tracks.thread(&mut self.tables, utid)), Scope::Thread(utid))
         } else {
+            // Most events of the older form need a thread.
+            let needs_thread = event.action == 0 && event.legacy.is_some_and(LegacyRecord::needs_thread);
+            let resolved = self.resolve_track(event.track);
+            if needs_thread && own_thread.is_none() && !matches!(resolved, Some((Scope::Thread(_), _))) {
+                self.stats.count("track_event_parser_errors");
+                return;
+            }
             let first_name = if event.action == COUNTER { None } else { event.name };
             let Some(track) = self.event_track(event.track, first_name, generation.has_first) else {
                 self.stats.count("track_event_parser_errors");
@@ -78,7 +85,7 @@ impl Context {
         use crate::tables::Column as _;
         let table = &mut self.tables.slice;
         match table.thread_ts.cell(slice.index()) {
-            None if table.dur[slice.index()] == PENDING => table.thread_ts.set(slice, time),
+            None if table.dur.get(slice.index()) == PENDING => table.thread_ts.set(slice, time),
             None => {}
             Some(begin) => table.thread_dur.set(slice, time.saturating_sub(begin)),
         }

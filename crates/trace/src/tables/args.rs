@@ -1,8 +1,9 @@
 //! Table of arguments: named values in sets, each set stored once.
 
-use core::hash::{Hash as _, Hasher as _};
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
+use core::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::collections::hash_map::RandomState;
+
+use hashbrown::HashTable;
 
 use super::{Row, Table, Value};
 use crate::string_table::{Strings, Symbol};
@@ -78,7 +79,9 @@ impl Arg {
 pub struct ArgTable {
     args: Vec<Arg>,
     set_of: Vec<Row>,
-    sets: HashMap<u64, Row>,
+    sets: HashTable<Row>,
+    /// Keys of the hashes: an author of a trace cannot make sets with the same hash.
+    keys: RandomState,
 }
 
 impl ArgTable {
@@ -96,24 +99,20 @@ impl ArgTable {
         if args.is_empty() {
             return None;
         }
-        let mut hasher = DefaultHasher::new();
-        for arg in args {
-            (arg.key.number(), arg.flat_key.number(), arg.value.type_name(), arg.value.bits()).hash(&mut hasher);
+        let hash = hash_of(args, &self.keys);
+        let Self { args: list, set_of, sets, keys } = self;
+        let same = |(a, b): (&Arg, &Arg)| a.key == b.key && a.flat_key == b.flat_key && a.value.same(b.value);
+        let equal = |set: &Row| {
+            let there = set_at(list, set_of, *set);
+            there.len() == args.len() && there.iter().zip(args).all(same)
+        };
+        if let Some(&set) = sets.find(hash, equal) {
+            return Some(set);
         }
-        let mut hash = hasher.finish();
-        // Sets with the same hash take the next free ones.
-        while let Some(&set) = self.sets.get(&hash) {
-            let there = self.set(set);
-            let same = |(a, b): (&Arg, &Arg)| a.key == b.key && a.flat_key == b.flat_key && a.value.same(b.value);
-            if there.len() == args.len() && there.iter().zip(args).all(same) {
-                return Some(set);
-            }
-            hash = hash.wrapping_add(1);
-        }
-        let set = Row::new(self.args.len());
-        self.sets.insert(hash, set);
-        self.args.extend(args);
-        self.set_of.resize(self.args.len(), set);
+        let set = Row::new(list.len());
+        list.extend(args);
+        set_of.resize(list.len(), set);
+        sets.insert_unique(hash, set, |set| hash_of(set_at(list, set_of, *set), keys));
         Some(set)
     }
 
@@ -126,10 +125,22 @@ impl ArgTable {
 
     /// Returns the arguments of a set.
     pub fn set(&self, set: Row) -> &[Arg] {
-        let rest = &self.set_of[set.index()..];
-        let length = rest.iter().take_while(|id| **id == set).count();
-        &self.args[set.index()..set.index() + length]
+        set_at(&self.args, &self.set_of, set)
     }
+}
+
+fn set_at<'t>(args: &'t [Arg], set_of: &[Row], set: Row) -> &'t [Arg] {
+    let start = set.index();
+    let length = set_of[start..].iter().take_while(|id| **id == set).count();
+    &args[start..start + length]
+}
+
+fn hash_of(args: &[Arg], keys: &RandomState) -> u64 {
+    let mut hasher = keys.build_hasher();
+    for arg in args {
+        (arg.key.number(), arg.flat_key.number(), arg.value.type_name(), arg.value.bits()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 impl Table for ArgTable {

@@ -54,7 +54,7 @@ macro_rules! int_cells {
     )*};
 }
 
-int_cells!(i64, u32, i32, bool);
+int_cells!(i64, u32, u16, i32, bool);
 
 impl Cell for f64 {
     fn value(self, _: &Strings) -> Value<'_> {
@@ -129,6 +129,73 @@ impl<T: Cell> Column for Sparse<T> {
 
     fn cell(&self, index: usize) -> Option<T> {
         self.0.get(&u32::try_from(index).ok()?).copied()
+    }
+}
+
+/// Rows of a column of times that share a base.
+const ROWS_OF_BASE: usize = 1024;
+/// Mark of a value that is too far from its base.
+const FAR: u32 = u32::MAX;
+
+/// A column of times or durations, which takes half of the memory of plain numbers: values near a
+/// base take 4 bytes.
+#[derive(Debug, Default)]
+pub struct Near {
+    bases: Vec<i64>,
+    offsets: Vec<u32>,
+    far: HashMap<u32, i64>,
+}
+
+impl Near {
+    /// Returns the value of a row.
+    pub fn get(&self, index: usize) -> i64 {
+        match self.offsets[index] {
+            FAR => u32::try_from(index).ok().and_then(|index| self.far.get(&index)).copied().unwrap_or(0),
+            // The base plus the offset may be too large for the type.
+            offset => self.bases[index / ROWS_OF_BASE] + (i64::from(offset) - 1),
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    pub(crate) fn set(&mut self, index: usize, value: i64) {
+        self.offsets[index] = self.encode(index, value);
+    }
+
+    fn encode(&mut self, index: usize, value: i64) -> u32 {
+        let base = self.bases[index / ROWS_OF_BASE];
+        let offset = value.checked_sub(base).and_then(|offset| offset.checked_add(1));
+        let offset = offset.and_then(|offset| u32::try_from(offset).ok()).unwrap_or(FAR);
+        if offset == FAR {
+            self.far.insert(Row::new(index).number() - 1, value);
+        }
+        offset
+    }
+}
+
+impl Column for Near {
+    type Item = i64;
+
+    fn append(&mut self, index: usize, item: i64) {
+        if index % ROWS_OF_BASE == 0 {
+            // Durations have no common base.
+            let is_duration = item < i64::from(FAR);
+            self.bases.push(if is_duration { 0 } else { item });
+        }
+        let offset = self.encode(index, item);
+        self.offsets.push(offset);
+    }
+
+    fn cell(&self, index: usize) -> i64 {
+        self.get(index)
     }
 }
 
@@ -209,3 +276,22 @@ macro_rules! table {
 }
 
 pub(crate) use table;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_values_and_far_ones_are_kept() {
+        let values = [-1, 0, 5, i64::MAX, i64::MIN, 1 << 40, (1 << 40) + 7, i64::from(u32::MAX), -2];
+        for first in values {
+            let mut column = Near::default();
+            let list: Vec<i64> = [first].into_iter().chain(values.into_iter().cycle().take(3000)).collect();
+            list.iter().enumerate().for_each(|(index, &value)| column.append(index, value));
+            assert!(list.iter().enumerate().all(|(index, &value)| column.get(index) == value), "{first}");
+            column.set(1, i64::MAX);
+            column.set(2, 3);
+            assert_eq!((column.get(1), column.get(2)), (i64::MAX, 3));
+        }
+    }
+}

@@ -1,16 +1,16 @@
 //! Tables of events: slices, arrows, values of counters, kernel events, log messages.
 
 use super::columns::table;
-use super::{Row, Sparse};
+use super::{Near, Row, Sparse};
 use crate::string_table::Symbol;
 
 table! {
     /// Slices and instants.
     SliceTable of SliceRow as "slice" {
         /// Its begin, in nanoseconds of the trace clock.
-        ts: Vec<i64>,
+        ts: Near,
         /// Its duration in nanoseconds; -1 if it did not end.
-        dur: Vec<i64>,
+        dur: Near,
         /// Its track.
         track_id: Vec<Row>,
         /// Its categories, separated by commas.
@@ -18,7 +18,7 @@ table! {
         /// Its name.
         name: Vec<Option<Symbol>>,
         /// Number of slices that contain it.
-        depth: Vec<u32>,
+        depth: Vec<u16>,
         /// The slice that directly contains it.
         parent_id: Vec<Option<Row>>,
         /// Its arguments.
@@ -46,7 +46,7 @@ table! {
     /// Values of counters.
     CounterTable of CounterRow as "counter" {
         /// Its time.
-        ts: Vec<i64>,
+        ts: Near,
         /// The counter.
         track_id: Vec<Row>,
         /// The value from then on.
@@ -60,10 +60,10 @@ table! {
     /// Events of the kernel.
     FtraceEventTable of FtraceEventRow as "ftrace_event" {
         /// Its time.
-        ts: Vec<i64>,
+        ts: Near,
         /// Its name.
         name: Vec<Option<Symbol>>,
-        /// The processor that it happened on.
+        /// The processor that it happened on, as in `sched`.
         cpu: Vec<u32>,
         /// The thread that it happened in.
         utid: Vec<Row>,
@@ -78,7 +78,7 @@ table! {
     /// Log messages.
     LogTable of LogRow as "android_logs" {
         /// Its time.
-        ts: Vec<i64>,
+        ts: Near,
         /// The thread that wrote it.
         utid: Vec<Option<Row>>,
         /// Its priority.

@@ -13,7 +13,7 @@ mod tracks;
 
 pub(crate) use args::signed;
 pub use args::{Arg, ArgTable, ArgValue};
-pub use columns::{Cell, Column, Row, Sparse, Table, Value};
+pub use columns::{Cell, Column, Near, Row, Sparse, Table, Value};
 pub use events::{
     CounterRow, CounterTable, FlowRow, FlowTable, FtraceEventRow, FtraceEventTable, LogRow, LogTable, SliceRow,
     SliceTable,

@@ -1,17 +1,17 @@
 //! Tables of scheduling.
 
-use super::Row;
 use super::columns::table;
+use super::{Near, Row};
 use crate::string_table::Symbol;
 
 table! {
     /// Intervals in which a processor ran a thread. Idle threads are among them.
     SchedTable of SchedRow as "sched" {
         /// Its begin.
-        ts: Vec<i64>,
+        ts: Near,
         /// Its duration; -1 if it did not end.
-        dur: Vec<i64>,
-        /// The processor.
+        dur: Near,
+        /// The processor: its number, and 4096 times the row of its machine.
         cpu: Vec<u32>,
         /// The thread.
         utid: Vec<Row>,
@@ -26,10 +26,10 @@ table! {
     /// States of threads over time.
     ThreadStateTable of ThreadStateRow as "thread_state" {
         /// Its begin.
-        ts: Vec<i64>,
+        ts: Near,
         /// Its duration; -1 if it did not end.
-        dur: Vec<i64>,
-        /// The processor, if the thread was running.
+        dur: Near,
+        /// The processor, as in `sched`, if the thread was running.
         cpu: Vec<Option<u32>>,
         /// The thread.
         utid: Vec<Row>,
@@ -52,7 +52,7 @@ table! {
     /// Wake-ups of threads that were running or runnable.
     SpuriousWakeupTable of SpuriousWakeupRow as "spurious_sched_wakeup" {
         /// Its time.
-        ts: Vec<i64>,
+        ts: Near,
         /// The state of the thread that woke.
         thread_state_id: Vec<Option<Row>>,
         /// True if an interrupt woke it.
