@@ -48,14 +48,14 @@ pub use rpc_typed::{rpc_client, rpc_server};
 pub use service::service;
 pub use shared_memory::{shm_chunk_data, shm_region};
 pub use text_format::text_format;
-pub use trace::{trace_file, trace_packet};
+pub use trace::{trace_engine, trace_file, trace_packet};
 pub use writing::protozero_write;
 
 /// A target by its name, which is also its folder in `fuzz/corpus/`.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 41] = [
+pub const TARGETS: [Target; 42] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -95,6 +95,7 @@ pub const TARGETS: [Target; 41] = [
     ("shm_chunk_data", shm_chunk_data),
     ("shm_region", shm_region),
     ("text_format", text_format),
+    ("trace_engine", trace_engine),
     ("trace_file", trace_file),
     ("trace_packet", trace_packet),
 ];

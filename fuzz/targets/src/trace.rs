@@ -1,19 +1,152 @@
 //! Traces.
 
-use esatto_trace::{Summary, Trace};
+use esatto_protozero::Fields;
+use esatto_trace::tables::{Table, Tables, Value};
+use esatto_trace::{Engine, Summary, Trace};
 
 use crate::bytes::message;
+use crate::script::Script;
 
-/// A trace, read as a summary and as a whole.
+/// Traces that `trace_engine` changes.
+const TRACES: [&[u8]; 6] = [
+    include_bytes!("../../corpus/trace_file/hand-made-ftrace"),
+    include_bytes!("../../corpus/trace_file/hand-made-legacy-events"),
+    include_bytes!("../../corpus/trace_file/hand-made-profiles"),
+    include_bytes!("../../corpus/trace_file/hand-made-track-events"),
+    include_bytes!("../../corpus/trace_file/process-and-sys-stats"),
+    include_bytes!("../../corpus/trace_file/ring-buffer-wrapped"),
+];
+
+/// Largest number of packets of a changed trace.
+const LONGEST_TRACE: usize = 1000;
+
+/// A trace, read as a summary, as a whole and as tables.
 pub fn trace_file(bytes: &[u8]) {
     let summary = Summary::read(bytes);
     let _ = (summary.to_string(), summary.to_json().to_string());
     let trace = Trace::read(bytes);
     assert_eq!(trace.slices.len() as u64, summary.slices.count);
     assert_eq!(trace.flows.len() as u64, summary.flows);
+    check_engine(bytes);
 }
 
 /// One packet of a trace.
 pub fn trace_packet(bytes: &[u8]) {
     trace_file(&message(1, bytes));
+}
+
+/// A byte that selects a trace, and a script of changes to its packets.
+pub fn trace_engine(bytes: &[u8]) {
+    let mut script = Script::new(bytes);
+    let trace = TRACES[usize::from(script.u8()) % TRACES.len()];
+    let mut packets: Vec<Vec<u8>> = Fields::new(trace).map(|packet| packet.as_bytes().to_vec()).collect();
+    while !script.is_empty() && !packets.is_empty() && packets.len() < LONGEST_TRACE {
+        let op = script.u8();
+        let at = usize::from(script.u16()) % packets.len();
+        let other = usize::from(script.u16());
+        match op % 8 {
+            0 => drop(packets.remove(at)),
+            1 => {
+                let copy = packets[at].clone();
+                packets.insert(other % packets.len(), copy);
+            }
+            2 => {
+                let other = other % packets.len();
+                packets.swap(at, other);
+            }
+            3 => packets[at].truncate(other),
+            // A field at the end, which replaces earlier ones of its number: ids, clocks, flags.
+            4 => {
+                packets[at].extend(varint(u64::from(script.u8() % 128) << 3));
+                packets[at].extend(varint(extreme(script.u8(), other)));
+            }
+            5 => {
+                let bytes = script.string();
+                packets[at].extend(message(u32::from(script.u8() % 120) + 1, bytes));
+            }
+            _ => {
+                let value = script.u8();
+                let place = other.checked_rem(packets[at].len());
+                if let Some(byte) = place.and_then(|place| packets[at].get_mut(place)) {
+                    *byte = value;
+                }
+            }
+        }
+    }
+    let trace: Vec<u8> = packets.iter().flat_map(|packet| message(1, packet)).collect();
+    check_engine(&trace);
+}
+
+/// Returns a number at the edge of a type, or a small one.
+fn extreme(choice: u8, small: usize) -> u64 {
+    match choice % 6 {
+        0 => u64::MAX,
+        1 => i64::MAX as u64,
+        2 => 1 << 63,
+        3 => u64::from(u32::MAX),
+        4 => 1_000_000_000_000_000_000,
+        _ => small as u64,
+    }
+}
+
+fn varint(mut v: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while v >= 0x80 {
+        bytes.push(v as u8 | 0x80);
+        v >>= 7;
+    }
+    bytes.push(v as u8);
+    bytes
+}
+
+/// Reads a trace into tables, in memory and with temporary files.
+fn check_engine(bytes: &[u8]) {
+    let engine = Engine::read(bytes);
+    check_tables(&engine.tables);
+    let spilled = Engine::read_with(bytes, 64);
+    assert!(spilled.sort_error.is_none(), "{:?}", spilled.sort_error);
+    for (one, other) in engine.tables.all().into_iter().zip(spilled.tables.all()) {
+        assert_eq!(one.rows(), other.rows(), "{}", one.name());
+        for row in 0..one.rows() {
+            for column in 0..one.columns().len() {
+                let cells =
+                    (one.value(row, column, &engine.tables.strings), other.value(row, column, &spilled.tables.strings));
+                let is_same = match cells {
+                    (Value::Real(one), Value::Real(other)) => one.to_bits() == other.to_bits(),
+                    (one, other) => one == other,
+                };
+                assert!(is_same, "{} {row} {}: {cells:?}", one.name(), one.columns()[column]);
+            }
+        }
+    }
+}
+
+/// Checks that rows refer to rows that exist.
+fn check_tables(tables: &Tables) {
+    let rows = |name: &str| tables.all().into_iter().find(|table| table.name() == name).map_or(0, Table::rows);
+    for table in tables.all() {
+        for (column, name) in table.columns().iter().enumerate() {
+            let target = match *name {
+                "utid" | "waker_utid" => "thread",
+                "upid" | "parent_upid" => "process",
+                "track_id" => "track",
+                "slice_out" | "slice_in" => "slice",
+                "parent_id" => table.name(),
+                "arg_set_id" | "dimension_arg_set_id" | "source_arg_set_id" => "args",
+                "callsite_id" => "stack_profile_callsite",
+                "frame_id" => "stack_profile_frame",
+                "waker_id" | "thread_state_id" => "thread_state",
+                "machine_id" => "machine",
+                _ => continue,
+            };
+            let rows = rows(target) as i64;
+            for row in 0..table.rows() {
+                match table.value(row, column, &tables.strings) {
+                    Value::Null => {}
+                    Value::Int(target) => assert!((0..rows).contains(&target), "{} {name} {target}", table.name()),
+                    other => panic!("{} {name} {other:?}", table.name()),
+                }
+            }
+        }
+    }
 }
