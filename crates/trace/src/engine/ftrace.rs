@@ -265,6 +265,7 @@ impl Context {
             }
             PRINT => {
                 let utid = self.processes.thread(&mut self.tables, machine, pid);
+                self.end_write(ts, utid);
                 self.print_marker(ts, machine, utid, pid, event.bytes(2));
             }
             _ => {}
@@ -379,8 +380,21 @@ impl Context {
         }
         let args = self.tables.args.add(&mut args);
         let track = self.tracks.thread(&mut self.tables, utid);
-        let begin = Begin { track, ts, dur: PENDING, category: None, name, args };
+        // This call does not return.
+        let is_last = name.is_some_and(|name| self.tables.strings.get(name) == "sys_rt_sigreturn");
+        let dur = if is_last { 0 } else { PENDING };
+        let begin = Begin { track, ts, dur, category: None, name, args };
         self.slices.begin(&mut self.tables, &mut self.stats, begin);
+    }
+
+    /// Ends the system call by which a thread writes a mark, so that it does not contain the mark.
+    fn end_write(&mut self, ts: i64, utid: Row) {
+        let Some(track) = self.tracks.known_thread(utid) else { return };
+        let Some(top) = self.slices.top(track) else { return };
+        let name = self.tables.slice.name[top.index()];
+        if name.is_some_and(|name| self.tables.strings.get(name) == "sys_write") {
+            self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, None);
+        }
     }
 
     /// Imports a switch of the compact form.

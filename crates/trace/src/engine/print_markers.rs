@@ -20,21 +20,18 @@ impl Context {
     fn read_marker(&mut self, ts: i64, machine: u32, utid: Row, tid: i64, text: &str) -> Option<()> {
         let (phase, rest) = text.split_at_checked(1)?;
         if phase == "E" {
+            let pid = rest.strip_prefix('|').and_then(|pid| pid.parse().ok());
+            let utid = self.marker_thread(machine, utid, tid, pid.unwrap_or(0));
             let track = self.tracks.thread(&mut self.tables, utid);
             self.slices.end(&mut self.tables, &mut self.stats, track, ts, None, None);
             return Some(());
         }
         let (pid, rest) = rest.strip_prefix('|')?.split_once('|')?;
         let pid: i64 = pid.parse().ok()?;
+        let utid = self.marker_thread(machine, utid, tid, pid);
         match phase {
-            "B" => {
-                let utid = self.marker_thread(machine, utid, tid, pid);
-                self.add_marker(ts, utid, PENDING, rest);
-            }
-            "I" => {
-                let utid = self.marker_thread(machine, utid, tid, pid);
-                self.add_marker(ts, utid, 0, rest);
-            }
+            "B" => self.add_marker(ts, utid, PENDING, rest),
+            "I" => self.add_marker(ts, utid, 0, rest),
             "C" => {
                 let (name, value) = rest.rsplit_once('|')?;
                 let value: i64 = value.parse().ok()?;
@@ -76,7 +73,7 @@ impl Context {
 
     /// Notes the process of a thread that its mark tells.
     fn marker_thread(&mut self, machine: u32, utid: Row, tid: i64, pid: i64) -> Row {
-        if pid == 0 || self.tables.thread.upid[utid.index()].is_some() {
+        if pid == 0 {
             return utid;
         }
         self.processes.thread_of(&mut self.tables, machine, tid, pid)

@@ -187,6 +187,9 @@ impl Context {
         }
         let (waker_utid, flags) = waker.unwrap_or((None, None));
         let waker_id = waker_utid.and_then(|waker| self.scheduling.threads.get(&waker)).map(|(last, _)| *last);
+        // If the waker does not run, its events were lost.
+        let states = &self.tables.thread_state.state;
+        let waker_id = waker_id.filter(|last| states[last.index()] == self.scheduling.running);
         let row = self.tables.thread_state.push(ThreadStateRow {
             ts,
             dur: OPEN,

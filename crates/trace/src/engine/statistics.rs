@@ -102,7 +102,11 @@ impl Context {
         let name = self.tables.strings.add(first);
         let line = self.tables.strings.add(&line);
         let parent = self.processes.process(&mut self.tables, machine, parent);
-        let upid = self.processes.process(&mut self.tables, machine, pid);
+        let mut upid = self.processes.process(&mut self.tables, machine, pid);
+        if self.tables.process.parent_upid[upid.index()].is_some_and(|known| known != parent) {
+            // The trace processor takes a process with another parent for another process.
+            upid = self.processes.start_process(&mut self.tables, machine, pid, None, None, None);
+        }
         let table = &mut self.tables.process;
         let index = upid.index();
         table.parent_upid[index] = Some(parent);

@@ -97,9 +97,14 @@ impl TrackIndex {
         (track, true)
     }
 
+    /// Returns the track of what a thread does, if it has done anything.
+    pub(crate) fn known_thread(&self, utid: Row) -> Option<Row> {
+        self.threads.get(utid.index()).copied().flatten()
+    }
+
     /// Returns the track of what a thread does.
     pub(crate) fn thread(&mut self, tables: &mut Tables, utid: Row) -> Row {
-        if let Some(&Some(track)) = self.threads.get(utid.index()) {
+        if let Some(track) = self.known_thread(utid) {
             return track;
         }
         let machine = tables.thread.machine_id[utid.index()];
