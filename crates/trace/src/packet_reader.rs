@@ -1,8 +1,9 @@
 //! Reader that splits a trace file into packets.
 //!
 //! A file is a `Trace` message: each packet is preceded by the tag of field 1 and its length
-//! (`docs/spec/service.md` §18). The whole file may be gzipped. A packet may hold other packets in
-//! compressed form (`docs/spec/service.md` §22); the reader returns them in its place.
+//! (`docs/spec/service.md` §18). The whole file may be compressed by gzip or zstd. A packet may
+//! hold other packets in compressed form (`docs/spec/service.md` §22); the reader returns them in
+//! its place.
 //!
 //! The reader allocates nothing because of an announced length: buffers grow with the bytes in the
 //! file. A small file may inflate to a large trace, in one step or in several. The reader stops
@@ -38,6 +39,8 @@ const CONTAINER_WORK: u64 = 8 << 10;
 const PACKET_WORK: u64 = 32;
 /// Largest nesting of compressed packets. The service nests none.
 pub const MAX_COMPRESSED_NESTING: usize = 4;
+/// First bytes of a file that is compressed with zstd.
+const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 /// A varint of 64 bits has at most this many bytes.
 const MAX_VARINT_BYTES: usize = 10;
 /// Bytes that identify the kind of a file.
@@ -85,8 +88,41 @@ enum Source<R: Read> {
     New(R),
     Plain(Whole<R>),
     Gzip(BufReader<MultiGzDecoder<Whole<R>>>),
+    ZstdFile(Box<BufReader<ZstdFile<Whole<R>>>>),
     Zlib(BufReader<ZlibDecoder<Cursor<Vec<u8>>>>),
     Zstd(Box<BufReader<ZstdDecoder>>),
+}
+
+/// Decoder of a whole file: of all its frames.
+struct ZstdFile<R: BufRead>(Option<StreamingDecoder<R, FrameDecoder>>);
+
+impl<R: BufRead> ZstdFile<R> {
+    fn new(file: R) -> io::Result<Self> {
+        Ok(Self(Some(StreamingDecoder::new(file).map_err(io::Error::other)?)))
+    }
+}
+
+impl<R: BufRead> Read for ZstdFile<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(decoder) = &mut self.0 else { return Ok(0) };
+            let read = decoder.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut file) = self.0.take().map(StreamingDecoder::into_inner) else { return Ok(0) };
+            if file.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            *self = Self::new(file)?;
+        }
+    }
+}
+
+impl<R: BufRead> core::fmt::Debug for ZstdFile<R> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("ZstdFile")
+    }
 }
 
 /// Decoder of one frame. It refuses windows of more than 100 MiB.
@@ -163,11 +199,15 @@ impl<R: Read> PacketReader<R> {
         let place = Place { offset: 0, inside: None };
         (&mut file).take(SNIFFED_BYTES).read_to_end(&mut head).map_err(|source| Error::Io { place, source })?;
         let foreign = foreign(&head);
+        let head_is_zstd = head.starts_with(ZSTD_MAGIC);
         let first = head.first().copied();
         self.gzipped = head.starts_with(b"\x1f\x8b");
         let counted = Counted { file, bytes: head.len() as u64 };
         let whole = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(counted));
-        let source = if self.gzipped {
+        let source = if head_is_zstd {
+            let decoder = ZstdFile::new(whole).map_err(|error| Error::Inflate { place, why: error.to_string() })?;
+            Source::ZstdFile(Box::new(BufReader::with_capacity(1 << 16, decoder)))
+        } else if self.gzipped {
             Source::Gzip(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(whole)))
         } else {
             match (first, foreign) {
@@ -291,7 +331,7 @@ impl<R: Read> Iterator for PacketReader<R> {
 
 impl<R: Read> Layer<R> {
     fn is_compressed(&self) -> bool {
-        matches!(self.source, Source::Gzip(_) | Source::Zlib(_) | Source::Zstd(_))
+        matches!(self.source, Source::Gzip(_) | Source::ZstdFile(_) | Source::Zlib(_) | Source::Zstd(_))
     }
 
     fn place(&self, at: u64) -> Place {
@@ -332,6 +372,10 @@ impl<R: Read> Source<R> {
         let whole = match self {
             Self::Plain(whole) => whole,
             Self::Gzip(decoder) => decoder.get_ref().get_ref(),
+            Self::ZstdFile(decoder) => match &decoder.get_ref().0 {
+                Some(decoder) => decoder.get_ref(),
+                None => return u64::MAX,
+            },
             Self::New(_) | Self::Zlib(_) | Self::Zstd(_) => return 0,
         };
         whole.get_ref().get_ref().1.bytes
@@ -344,6 +388,7 @@ impl<R: Read> Read for Source<R> {
             Self::New(_) => Ok(0),
             Self::Plain(inner) => inner.read(buffer),
             Self::Gzip(inner) => inner.read(buffer),
+            Self::ZstdFile(inner) => inner.read(buffer),
             Self::Zlib(inner) => inner.read(buffer),
             Self::Zstd(inner) => inner.read(buffer),
         }
@@ -356,6 +401,7 @@ impl<R: Read> BufRead for Source<R> {
             Self::New(_) => Ok(&[]),
             Self::Plain(inner) => inner.fill_buf(),
             Self::Gzip(inner) => inner.fill_buf(),
+            Self::ZstdFile(inner) => inner.fill_buf(),
             Self::Zlib(inner) => inner.fill_buf(),
             Self::Zstd(inner) => inner.fill_buf(),
         }
@@ -366,6 +412,7 @@ impl<R: Read> BufRead for Source<R> {
             Self::New(_) => {}
             Self::Plain(inner) => inner.consume(amount),
             Self::Gzip(inner) => inner.consume(amount),
+            Self::ZstdFile(inner) => inner.consume(amount),
             Self::Zlib(inner) => inner.consume(amount),
             Self::Zstd(inner) => inner.consume(amount),
         }
@@ -380,7 +427,6 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
         (b"{", JSON),
         (b"\x7fELF", "it is an ELF binary"),
         (b"PK\x03\x04", "it is a zip archive, perhaps a bugreport with traces in it"),
-        (b"\x28\xb5\x2f\xfd", "it is compressed with zstd"),
         (b"\xfd7zXZ", "it is compressed with xz"),
         (b"BZh", "it is compressed with bzip2"),
         (b"# tracer", "it is the kernel's ftrace text"),

@@ -72,7 +72,6 @@ fn foreign_files_are_named() {
         (b"[package]\nname = \"x\"\n", "it looks like a text"),
         (b"\x7fELF\x02\x01", "ELF"),
         (b"PK\x03\x04aaaa", "zip"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
         (b"hello world", "text"),
         (b"\xff\xff", "unknown"),
         (b"# tracer: nop", "ftrace"),

@@ -1,7 +1,8 @@
-//! Packets that hold others, compressed with zstd by the reference encoder. Torn frames are errors.
+//! Packets that hold others, and whole files, compressed with zstd by the reference encoder. Torn
+//! frames are errors.
 
 use esatto_protozero::HeapBuffer;
-use esatto_trace::{Error, Packet, packets};
+use esatto_trace::{Error, Packet, Summary, packets};
 
 use crate::common::official;
 
@@ -65,4 +66,23 @@ fn a_damaged_frame_is_an_error_at_most() {
             assert!(packets(&container(&damaged)).count() < 1_000_000);
         }
     }
+}
+
+#[test]
+fn whole_files_of_one_frame_and_of_several() {
+    let plain = official("track-events");
+    let expected = Summary::read(&plain[..]);
+    let (first, second) = plain.split_at(plain.len() / 3);
+    let frame = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+    for file in [frame(&plain), [frame(first), frame(second)].concat()] {
+        let summary = Summary::read(&file[..]);
+        assert!(summary.errors.is_empty(), "{:?}", summary.errors);
+        assert_eq!((summary.packets, summary.slices.count), (expected.packets, expected.slices.count));
+    }
+    let torn = frame(&plain);
+    let summary = Summary::read(&torn[..torn.len() - 20]);
+    assert!(matches!(summary.errors[..], [Error::Inflate { .. }]), "{:?}", summary.errors);
+    let junk = Summary::read(&b"\x28\xb5\x2f\xfd\xff\xff\xff\xff\xff\xff"[..]);
+    assert_eq!(junk.packets, 0);
+    assert!(!junk.errors.is_empty());
 }
