@@ -29,6 +29,7 @@ mod ftrace_source;
 mod ftrace_statistics;
 pub mod fuzz;
 mod generic_event;
+mod instance_lock;
 mod journal;
 mod kernel_symbols;
 mod kprobe;

@@ -20,6 +20,7 @@ use super::event_selection::EventSelection;
 use super::event_set::EventSet;
 use super::event_table::EventTable;
 use super::ftrace_request::{ExclusiveFeatures, FtraceRequest, FunctionGraph};
+use super::instance_lock::InstanceLock;
 use super::journal::JournalFolder;
 use super::page_layout::PageLayout;
 use super::printk_formats::PrintkFormats;
@@ -47,6 +48,8 @@ pub(crate) struct Tracer {
     switched_on: BTreeMap<u16, Switch>,
     sources: BTreeMap<InstanceId, TracerSource>,
     has_function_graph: bool,
+    /// Kept until all changes are undone.
+    _lock: Option<InstanceLock>,
 }
 
 /// Machine on which a tracer works.
@@ -113,6 +116,7 @@ impl Tracer {
     pub(crate) fn new(tracefs: Tracefs, machine: &Machine, request: &FtraceRequest) -> Result<Self, String> {
         let error = |error: TracefsError| error.to_string();
         let tracing_on = tracefs.read_line("tracing_on").map_err(error)?;
+        let lock = InstanceLock::take(&tracefs)?;
         let current_tracer = tracefs.read_line("current_tracer").unwrap_or_default();
         let preserves_buffer = request.preserves_buffer;
         if !preserves_buffer && !matches!(current_tracer.as_str(), "" | "nop") {
@@ -136,6 +140,7 @@ impl Tracer {
             sources: BTreeMap::new(),
             has_function_graph: false,
             tracefs,
+            _lock: lock,
         };
         if !preserves_buffer && !is_shared {
             tracer.changes.set("tracing_on", "0", &tracer.tracing_on).map_err(error)?;
