@@ -60,10 +60,22 @@ impl TraceFiles {
         self.note_start(id, Some(owner), started);
     }
 
-    /// Creates a file that must not exist. [`FileEvent::Opened`] follows.
-    pub(crate) fn create(&mut self, id: FileId, path: Vec<u8>) {
+    /// Creates a file that must not exist, for a consumer of a user. [`FileEvent::Opened`] follows.
+    ///
+    /// A service that runs as root creates files for root only: else a member of the group of the
+    /// consumer socket could make files that root trusts. Descriptors carry the rights of those who
+    /// opened them.
+    pub(crate) fn create(&mut self, id: FileId, path: Vec<u8>, uid: i32) {
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-        let started = match self.admit(None) {
+        let admitted = if self.uid == 0 && uid != 0 {
+            Err(format!(
+                "this service runs as root, and creates no files for the user {uid}; leave output_path out and let \
+                 the command write the file (-o), or run the service as a user of its own"
+            ))
+        } else {
+            self.admit(None)
+        };
+        let started = match admitted {
             Ok(()) => self.files.create(id, path),
             Err(why) => {
                 self.files.refuse(id, why.clone());

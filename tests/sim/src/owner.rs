@@ -297,7 +297,7 @@ impl World {
                 let delay_ns = self.rng.below(3 * MS);
                 self.after(delay_ns, Event::Priority(change));
             }
-            Output::CreateFile { file, path } => {
+            Output::CreateFile { file, path, .. } => {
                 let wants = |session: &&mut SessionModel| session.config.output_path.as_deref() == Some(&path[..]);
                 let session = self.model.sessions.values_mut().find(wants).expect("files: nobody wants this file");
                 session.file = Some(file);

@@ -7,6 +7,7 @@ mod a_long_name_hurts_only_its_producer;
 mod a_packet_too_large_for_consumers_is_dropped_alone;
 mod a_pid_is_only_for_the_service_that_says_it;
 mod a_service_may_pass_descriptors_that_do_not_close;
+mod a_service_of_root_lends_no_rights;
 mod a_turn_ends_when_enough_was_done;
 mod buffers_leave_memory_to_the_machine;
 mod chunks_may_come_in_the_worst_order;

@@ -69,7 +69,7 @@ impl EventLoop {
                     self.files.adopt(file, attached.fd, attached.owner);
                 }
             }
-            Output::CreateFile { file, path } => self.files.create(file, path),
+            Output::CreateFile { file, path, uid } => self.files.create(file, path, uid),
             Output::WriteFile { file, bytes } => self.files.write(file, bytes),
             Output::SetPriority { change, boost } => {
                 let boost = boost.map(|boost| match boost {

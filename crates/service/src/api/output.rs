@@ -60,6 +60,8 @@ pub enum Output {
         file: FileId,
         /// The path. A relative path starts at the working directory.
         path: Vec<u8>,
+        /// The user of the consumer that names it. The owner must not lend him rights.
+        uid: i32,
     },
     /// Append these bytes at the file's current offset, and feed
     /// [`Input::FileWritten`](crate::Input::FileWritten).

@@ -32,9 +32,10 @@ impl Service {
             return;
         }
         let path = opening.path.take();
+        let uid = session.consumer_uid;
         match (session.file.open(), path) {
             // The session continues when the file is open.
-            (Some(file), Some(path)) => cx.push(Output::CreateFile { file: file.id, path }),
+            (Some(file), Some(path)) => cx.push(Output::CreateFile { file: file.id, path, uid }),
             _ => self.accept(id, cx),
         }
     }

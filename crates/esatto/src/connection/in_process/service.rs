@@ -141,7 +141,7 @@ impl LocalService {
                         self.file_threads += usize::from(self.files.adopt(file, move || fd.into()).is_ok());
                     }
                 }
-                Output::CreateFile { file, path } => {
+                Output::CreateFile { file, path, .. } => {
                     // An event reports the result.
                     self.file_threads += usize::from(self.files.create(file, os::to_path(path)).is_ok());
                 }

@@ -167,7 +167,7 @@ impl World {
             Output::AdoptFile { file, call: _ } => {
                 self.files.insert(file, Vec::new());
             }
-            Output::CreateFile { file, path: _ } => {
+            Output::CreateFile { file, .. } => {
                 let result = self.file_error.clone().map_or(Ok(()), Err);
                 if result.is_ok() {
                     self.files.insert(file, Vec::new());
