@@ -13,7 +13,7 @@ export function parentsOf(model) {
   const parents = new Int32Array(count).fill(-1);
   for (const lane of model.lanes) {
     if (lane.depth === 0 || !hasSlices(lane.track)) continue;
-    const above = lane.track.lanes[lane.depth - 1];
+    const above = lane.track.lanes[lane.place - 1];
     let candidate = above.first;
     for (let span = lane.first; span < lane.end; span++) {
       while (candidate + 1 < above.end && begins[candidate + 1] <= begins[span]) candidate++;

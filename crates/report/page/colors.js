@@ -9,6 +9,7 @@ const STATES = {
   "Uninterruptible Sleep": [28, 85, 50],
   "Uninterruptible Sleep (IO)": [12, 75, 50],
   Sleeping: null,
+  Idle: null,
 };
 
 function hash(text) {

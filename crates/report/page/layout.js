@@ -28,11 +28,11 @@ export function isGroup(track) {
   return track.kind === "group" || track.kind === "process";
 }
 
-/** Tracks that begin closed: those of processes in which nothing but the scheduler was seen. */
+/** Groups that begin closed: those of which only states and counters were recorded. */
 function beginsClosed(track) {
   if (!isGroup(track)) return false;
   const interesting = (child) =>
-    ["thread", "slices", "counter", "cpu"].includes(child.kind) && (child.lanes.length > 0 || child.points !== null);
+    ["thread", "slices", "cpu"].includes(child.kind) && child.lanes.length > 0;
   const anyInside = (child) => interesting(child) || child.children.some(anyInside);
   return !track.children.some(anyInside);
 }
@@ -140,7 +140,7 @@ export class Layout {
   /** Returns top and height of a lane, from the top of its row. */
   placeOfLane(row, lane) {
     if (row.track.kind === "state") return { top: PAD, height: STATE };
-    const depth = row.open ? lane.depth : 0;
+    const depth = row.open ? lane.place : 0;
     return { top: PAD + depth * LANE, height: LANE - 1 };
   }
 

@@ -72,6 +72,12 @@ class Points {
     }
   }
 
+  /** Returns the lowest and highest value to show: 0 is one of them, unless all are far from it. */
+  scale() {
+    const isFar = this.min > 0 && this.max - this.min < this.max / 4;
+    return { low: isFar ? this.min : Math.min(0, this.min), high: Math.max(0, this.max) };
+  }
+
   /** Returns the position of the value that counts at `time`, or -1. */
   at(time) {
     const after = upperBound(this.times, this.first, this.end, time);
@@ -117,7 +123,7 @@ export class Model {
     }
     this.roots.sort(byRank);
     for (const track of this.tracks) track.children.sort(byRank);
-    this.#addLanes(columns["lane.track"], columns["lane.spans"]);
+    this.#addLanes(columns["lane.track"], columns["lane.spans"], columns["lane.depth"]);
     this.#addPoints(columns);
     this.flowFrom = columns["flow.from"];
     this.flowTo = columns["flow.to"];
@@ -133,7 +139,7 @@ export class Model {
     this.argEnds = columns["args.ends"];
   }
 
-  #addLanes(tracks, counts) {
+  #addLanes(tracks, counts, depths) {
     this.laneOfSpan = new Uint32Array(this.spans.count);
     this.lanes = [];
     let first = 0;
@@ -141,7 +147,9 @@ export class Model {
       const lane = new Lane(this.spans, first, first + counts[i]);
       const track = this.tracks[tracks[i]];
       lane.track = track;
-      lane.depth = track.lanes.length;
+      // Its place on the track. The depth begins again at 0 if a track shows several as one.
+      lane.place = track.lanes.length;
+      lane.depth = depths[i];
       track.lanes.push(lane);
       this.lanes.push(lane);
       this.laneOfSpan.fill(i, lane.first, lane.end);
@@ -198,16 +206,16 @@ export class Model {
   /** Returns the span that directly contains another one, or -1. */
   parent(span) {
     const lane = this.lane(span);
-    if (lane.depth === 0 || lane.track.kind === "state") return -1;
-    const above = lane.track.lanes[lane.depth - 1];
+    if (lane.depth === 0) return -1;
+    const above = lane.track.lanes[lane.place - 1];
     return above.at(this.spans.begins[span]);
   }
 
   /** Returns the spans that a span directly contains: lane, first and end, or null. */
   children(span) {
     const lane = this.lane(span);
-    const below = lane.track.lanes[lane.depth + 1];
-    if (!below) return null;
+    const below = lane.track.lanes[lane.place + 1];
+    if (!below || below.depth === 0) return null;
     const { begins, ends } = this.spans;
     const first = lowerBound(begins, below.first, below.end, begins[span]);
     let end = lowerBound(begins, first, below.end, ends[span]);

@@ -222,11 +222,10 @@ export class Painter {
     const { context, ratio, width, view, theme } = frame;
     const { points, unit } = row.track;
     const columns = Math.max(1, Math.round(width * ratio));
-    const low = Math.min(0, points.min);
-    const high = Math.max(0, points.max);
+    const { low, high } = points.scale();
     const scale = high > low ? COUNTER / (high - low) : 0;
-    const base = y + PAD + COUNTER - (0 - low) * scale;
-    const height = (value) => base - value * scale;
+    const base = y + PAD + COUNTER - (Math.max(0, low) - low) * scale;
+    const height = (value) => y + PAD + COUNTER - (value - low) * scale;
     context.fillStyle = theme.faint;
     context.beginPath();
     context.moveTo(0, base);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use esatto_trace::{Summary, Trace};
+use esatto_trace::{Engine, Summary};
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
@@ -56,9 +56,11 @@ pub struct Notice {
 pub(crate) struct ThreadRow {
     pub(crate) name: String,
     pub(crate) tid: i64,
-    pub(crate) process: usize,
+    pub(crate) process: Option<usize>,
     /// Its track, if it has one.
     pub(crate) track: Option<u32>,
+    /// Time on processors, in nanoseconds.
+    pub(crate) cpu_time: i64,
 }
 
 /// A process in the tables of the page.
@@ -92,6 +94,7 @@ pub struct Report {
     pub(crate) texts: Texts,
     pub(crate) arguments: Arguments,
     pub(crate) timeline: Timeline,
+    pub(crate) slices: usize,
     pub(crate) processes: Vec<ProcessRow>,
     pub(crate) threads: Vec<ThreadRow>,
     pub(crate) logs: Vec<LogRow>,
@@ -102,7 +105,7 @@ impl Report {
     ///
     /// Errors of the trace are part of the report; everything readable is shown.
     pub fn read(trace: &[u8], title: &str) -> Self {
-        Self::new(&Trace::read(trace), &Summary::read(trace), title)
+        Self::new(&Engine::read(trace), &Summary::read(trace), title)
     }
 
     /// Reads a trace from a file, and makes its report; see [`read`](Self::read).
@@ -115,12 +118,12 @@ impl Report {
     pub fn read_file(mut file: impl Read + Seek, title: &str) -> io::Result<Self> {
         let summary = Summary::read(&mut file);
         file.seek(SeekFrom::Start(0))?;
-        Ok(Self::new(&Trace::read(&mut file), &summary, title))
+        Ok(Self::new(&Engine::read(&mut file), &summary, title))
     }
 
-    fn new(trace: &Trace, summary: &Summary, title: &str) -> Self {
+    fn new(engine: &Engine, summary: &Summary, title: &str) -> Self {
         let mut report = Self { title: title.to_owned(), notices: notices(summary), ..Self::default() };
-        trace_import::add(&mut report, trace, summary);
+        trace_import::add(&mut report, engine, summary);
         notices::add_of_report(&mut report);
         report
     }
@@ -132,12 +135,13 @@ impl Report {
 
     /// Returns true if the trace had nothing that the page shows.
     pub fn is_empty(&self) -> bool {
-        self.timeline.tracks.is_empty() && self.processes.is_empty()
+        // Each trace has the process of the idle threads.
+        self.timeline.tracks.is_empty() && self.processes.iter().all(|process| process.pid == 0)
     }
 
-    /// Returns the number of slices and other spans on the timeline.
-    pub fn spans(&self) -> usize {
-        self.timeline.spans()
+    /// Returns the number of slices and instants of the trace.
+    pub fn slices(&self) -> usize {
+        self.slices
     }
 
     /// Writes the page.
@@ -170,7 +174,8 @@ impl Report {
             json!({
                 "name": thread.name,
                 "tid": thread.tid,
-                "process": thread.process,
+                "process": thread.process.map_or(-1, |process| i64::try_from(process).unwrap_or(-1)),
+                "cpuTime": thread.cpu_time,
                 "track": thread.track.map_or(-1, i64::from),
             })
         };

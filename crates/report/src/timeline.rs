@@ -21,6 +21,8 @@ pub(crate) enum TrackKind {
     Process,
     Thread,
     Slices,
+    Cpu,
+    State,
     Counter,
 }
 
@@ -31,6 +33,8 @@ impl TrackKind {
             Self::Process => "process",
             Self::Thread => "thread",
             Self::Slices => "slices",
+            Self::Cpu => "cpu",
+            Self::State => "state",
             Self::Counter => "counter",
         }
     }
@@ -54,6 +58,8 @@ pub(crate) struct Track {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) track: TrackId,
+    /// The lane of the track that it is on. A track that shows several ones as one has several.
+    pub(crate) lane: u32,
     pub(crate) depth: u32,
     pub(crate) begin: i64,
     /// `None` if it did not end.
@@ -65,7 +71,15 @@ pub(crate) struct Span {
     pub(crate) thread: u32,
 }
 
-/// Deepest lane of a track. Spans that are nested deeper are left out, and counted.
+/// Spans of one depth of a lane.
+struct Level {
+    track: TrackId,
+    lane: u32,
+    depth: u32,
+    spans: u32,
+}
+
+/// Deepest level of a lane. Spans that are nested deeper are left out, and counted.
 pub(crate) const MAX_DEPTH: u32 = 1 << 10;
 
 #[derive(Debug, Default)]
@@ -102,10 +116,6 @@ impl Timeline {
         self.flows.push((from, to));
     }
 
-    pub(crate) fn spans(&self) -> usize {
-        self.spans.len()
-    }
-
     /// Adds all columns, and returns the description of the tracks.
     pub(crate) fn write(mut self, columns: &mut Columns) -> Value {
         self.write_spans(columns);
@@ -138,26 +148,30 @@ impl Timeline {
         let mut order: Vec<u32> = (0..number(spans.len())).collect();
         order.sort_by_key(|&index| {
             let span = &spans[index as usize];
-            (span.track, span.depth, span.begin)
+            (span.track, span.lane, span.depth, span.begin)
         });
-        // Each lane of a track follows the one above it, also if a depth in between has no span.
-        let mut lanes: Vec<(TrackId, u32, u32)> = Vec::new();
+        // Levels of a lane follow each other, also if a depth in between has no span.
+        let mut levels: Vec<Level> = Vec::new();
         for &index in &order {
             let span = &spans[index as usize];
-            match lanes.last_mut() {
-                Some((track, depth, count)) if (*track, *depth) == (span.track, span.depth) => *count += 1,
+            let new = |depth, spans| Level { track: span.track, lane: span.lane, depth, spans };
+            match levels.last_mut() {
+                Some(last) if (last.track, last.lane, last.depth) == (span.track, span.lane, span.depth) => {
+                    last.spans += 1;
+                }
                 last => {
                     let next = match last {
-                        Some((track, depth, _)) if *track == span.track => *depth + 1,
+                        Some(last) if (last.track, last.lane) == (span.track, span.lane) => last.depth + 1,
                         _ => 0,
                     };
-                    lanes.extend((next..span.depth).map(|depth| (span.track, depth, 0)));
-                    lanes.push((span.track, span.depth, 1));
+                    levels.extend((next..span.depth).map(|depth| new(depth, 0)));
+                    levels.push(new(span.depth, 1));
                 }
             }
         }
-        columns.unsigned("lane.track", lanes.iter().map(|lane| lane.0.0));
-        columns.unsigned("lane.spans", lanes.iter().map(|lane| lane.2));
+        columns.unsigned("lane.track", levels.iter().map(|level| level.track.0));
+        columns.unsigned("lane.spans", levels.iter().map(|level| level.spans));
+        columns.unsigned("lane.depth", levels.iter().map(|level| level.depth));
         let sorted = || order.iter().map(|&index| &spans[index as usize]);
         columns.deltas("span.begin", sorted().map(|span| span.begin));
         columns.integers("span.duration", sorted().map(|span| span.duration.unwrap_or(-1)));
@@ -173,20 +187,20 @@ impl Timeline {
         columns.unsigned("flow.to", self.flows.iter().map(|flow| place[flow.1.0 as usize]));
     }
 
-    /// Moves spans that overlap others of their lane to a deeper one, so that lanes hold spans
+    /// Moves spans that overlap others of their level to a deeper one, so that levels hold spans
     /// one after the other.
     fn separate(&mut self) {
         let mut order: Vec<u32> = (0..number(self.spans.len())).collect();
         order.sort_by_key(|&index| {
             let span = &self.spans[index as usize];
-            (span.track, span.begin, span.depth)
+            (span.track, span.lane, span.begin, span.depth)
         });
         let mut ends: Vec<i64> = Vec::new();
-        let mut track = None;
+        let mut lane = None;
         for index in order {
             let span = &mut self.spans[index as usize];
-            if track != Some(span.track) {
-                track = Some(span.track);
+            if lane != Some((span.track, span.lane)) {
+                lane = Some((span.track, span.lane));
                 ends.clear();
             }
             let end = span.duration.map_or(i64::MAX, |duration| span.begin.saturating_add(duration.max(0)));

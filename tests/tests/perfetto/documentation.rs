@@ -9,8 +9,9 @@
 //! Left out are the command lines of these pages, because they need something else:
 //!
 //! - with `adb`, `record_android_trace` or `/system/bin`: an Android device
-//!   (`docs/quickstart/android-tracing.md`, `docs/getting-started/local-android-trace-recording.md`,
-//!   and the tabs for Android of other pages);
+//!   (`docs/quickstart/android-tracing.md`,
+//!   `docs/getting-started/local-android-trace-recording.md`, and the tabs for Android of other
+//!   pages);
 //! - `tools/tmux`, `tools/ninja`, `mmma`, `protoc`, `curl`: the sources of Perfetto, or the
 //!   network;
 //! - `trace_processor`, `traceconv`, `trace_processor_shell`: programs that read traces;

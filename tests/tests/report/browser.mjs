@@ -104,11 +104,11 @@ const scenarios = {
     // A pinned track is shown twice, and a link leads back to this view.
     await page.locator(".label.thread").first().hover();
     await page.locator(".label.thread .pin").first().click();
-    assert.equal(await page.locator(".label.pinned").count(), 1);
+    await page.waitForFunction(() => document.querySelectorAll(".label.pinned").length === 1);
     await page.waitForFunction(() => /pin=\d/.test(location.hash) && /tab=trace/.test(location.hash));
     await page.reload();
     await page.waitForSelector("html[data-ready]");
-    assert.equal(await page.locator(".label.pinned").count(), 1);
+    await page.waitForFunction(() => document.querySelectorAll(".label.pinned").length === 1);
     assert.equal(await page.locator("#tab-trace").getAttribute("aria-selected"), "true");
 
     // The keys are listed, and the dialog closes.
@@ -189,6 +189,17 @@ const scenarios = {
     assert.ok(paper.length > 10_000, `${paper.length} bytes of PDF`);
   },
 
+  // A machine without programs that trace: processes, and counters of the machine.
+  async machine({ page, text, tab }) {
+    const group = page.locator(".label.group", { hasText: "Counters of the machine" });
+    assert.equal(await group.getAttribute("aria-expanded"), "false");
+    await group.click();
+    await page.waitForFunction(() => document.querySelectorAll(".label.counter").length > 3);
+    await tab("threads");
+    assert.ok((await page.locator("#content tbody tr").count()) > 2);
+    assert.match(await text("#content"), /traced/);
+  },
+
   // A trace whose names try to become part of the page.
   async hostile({ page, text, tab }) {
     assert.equal(await page.title(), "<b>t</b> & \"x\" – Esatto report");
@@ -209,10 +220,10 @@ const scenarios = {
 };
 
 const phone = name === "phone";
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const launch = () => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+// Now and then a browser crashes before it shows anything.
+const browser = await launch().catch(launch).catch(launch);
 const context = await browser.newContext({
   viewport: phone ? { width: 390, height: 844 } : { width: 1280, height: 800 },
   hasTouch: phone,

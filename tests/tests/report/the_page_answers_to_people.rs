@@ -34,6 +34,11 @@ fn on_paper() {
 }
 
 #[test]
+fn with_a_machine_instead_of_programs() {
+    skip(|| scenario("machine", &trace("process-and-sys-stats"), "t.pftrace"));
+}
+
+#[test]
 fn although_names_are_markup() {
     let event = |kind: u64, name: &str, ts: u64| {
         let event = Proto::new().int(9, kind).bytes(23, name);

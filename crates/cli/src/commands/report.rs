@@ -30,11 +30,11 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     if !args.force {
         refuse_to_replace(&output)?;
     }
-    let spans = report.spans();
+    let slices = report.slices();
     let count = |level| report.notices().iter().filter(|notice| notice.level == level).count();
     let (errors, losses) = (count(NoticeLevel::Error), count(NoticeLevel::Loss));
     let bytes = write(report, &output)?;
-    say!("Wrote the report {}: {spans} slices, {}", Line(output.display()), size(bytes));
+    say!("Wrote the report {}: {slices} slices, {}", Line(output.display()), size(bytes));
     if errors + losses > 0 {
         say!("It begins with what is missing: {losses} losses, {errors} errors of the file");
     }

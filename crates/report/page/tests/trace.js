@@ -13,13 +13,14 @@ export function modelOf(tracks, { duration = 1000, flows = [] } = {}) {
     return at >= 0 ? at : strings.push(text) - 1;
   };
   const rows = { begin: [], duration: [], name: [] };
-  const lanes = { track: [], spans: [] };
+  const lanes = { track: [], spans: [], depth: [] };
   tracks.forEach((spans, track) => {
     const deepest = Math.max(...spans.map(([, , , depth]) => depth));
     for (let depth = 0; depth <= deepest; depth++) {
       const lane = spans.filter((span) => span[3] === depth).sort((a, b) => a[1] - b[1]);
       lanes.track.push(track);
       lanes.spans.push(lane.length);
+      lanes.depth.push(depth);
       for (const [name, begin, length] of lane) {
         rows.begin.push(begin);
         rows.duration.push(length);
@@ -46,6 +47,7 @@ export function modelOf(tracks, { duration = 1000, flows = [] } = {}) {
       "span.thread": zeros(),
       "lane.track": Uint32Array.from(lanes.track),
       "lane.spans": Uint32Array.from(lanes.spans),
+      "lane.depth": Uint32Array.from(lanes.depth),
       "counter.track": new Uint32Array(0),
       "counter.points": new Uint32Array(0),
       "flow.from": Uint32Array.from(flows, ([from]) => from),
