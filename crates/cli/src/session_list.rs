@@ -11,9 +11,9 @@ use esatto_protozero::{Fields, Owned as _, ProtoString};
 use esatto_schema::tracing_service_state::TracingSession;
 use esatto_schema::{
     CONSUMER_PID_FIELD, DETACH_KEY_FIELD, QueryServiceStateRequest, QueryServiceStateResponseReader,
-    SESSION_STATS_FIELD, TracingServiceState, session_stats,
+    SESSION_STATS_FIELD, TraceConfigReader, TracingServiceState, session_stats,
 };
-use esatto_trace::TraceStats;
+use esatto_trace::{BufferStats, TraceStats};
 
 use crate::failure::Failure;
 use crate::service_connection::lost;
@@ -25,6 +25,9 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// `SESSION_STATS_WANTED_FIELD` with the number 1, encoded.
 const STATS_WANTED: [u8; 4] = [0x88, 0xfa, 1, 1];
+
+/// State of a session that records.
+const STARTED: &str = "STARTED";
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,25 +94,45 @@ impl SessionList {
     }
 }
 
+/// Statistics of a running session.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionStats {
+    pub(crate) stats: TraceStats,
+    /// An encoded `TraceConfig` with the parts of the session's config that explain the statistics.
+    /// Empty if the service does not tell it.
+    pub(crate) config: Vec<u8>,
+}
+
+impl SessionStats {
+    /// Returns whether the buffers are read while the session records, so that the trace should
+    /// have everything that was written.
+    pub(crate) fn is_read_while_recording(&self, state: &str) -> bool {
+        let has_read = |buffer: &BufferStats| buffer.get("bytes_read").is_some_and(|bytes| *bytes > 0);
+        TraceConfigReader::new(&self.config).write_into_file() == Some(true)
+            || state == STARTED && self.stats.buffers.iter().any(has_read)
+    }
+}
+
 /// Asks for the statistics of all sessions, by id. Empty if the service is not Esatto's.
-pub(crate) fn statistics(client: &mut BlockingClient) -> Result<HashMap<u64, TraceStats>, Failure> {
+pub(crate) fn statistics(client: &mut BlockingClient) -> Result<HashMap<u64, SessionStats>, Failure> {
     let request = QueryServiceStateRequest { sessions_only: Some(true), unknown_fields: STATS_WANTED.to_vec() };
     let answer = answer(client, &request)?;
     let told = Fields::new(&answer).filter(|field| field.id == SESSION_STATS_FIELD);
     Ok(told.map(|field| session_statistics(field.as_bytes())).collect())
 }
 
-fn session_statistics(told: &[u8]) -> (u64, TraceStats) {
+fn session_statistics(told: &[u8]) -> (u64, SessionStats) {
     let mut id = 0;
-    let mut stats: &[u8] = &[];
+    let (mut stats, mut config): (&[u8], &[u8]) = (&[], &[]);
     for field in Fields::new(told) {
         match field.id {
             session_stats::SESSION_ID => id = field.as_u64(),
             session_stats::STATS => stats = field.as_bytes(),
+            session_stats::CONFIG => config = field.as_bytes(),
             _ => {}
         }
     }
-    (id, TraceStats::decode(stats))
+    (id, SessionStats { stats: TraceStats::decode(stats), config: config.to_vec() })
 }
 
 fn answer(client: &mut BlockingClient, request: &QueryServiceStateRequest) -> Result<Vec<u8>, Failure> {
@@ -166,6 +189,7 @@ fn text(text: Option<&ProtoString>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esatto_schema::TraceConfig;
 
     #[test]
     fn a_session_is_found_by_name_before_its_id() {
@@ -182,6 +206,20 @@ mod tests {
     fn the_wish_for_statistics_is_the_field_of_the_schema() {
         let wish: Vec<_> = Fields::new(&STATS_WANTED).map(|field| (field.id, field.as_u64())).collect();
         assert_eq!(wish, [(esatto_schema::SESSION_STATS_WANTED_FIELD, 1)]);
+    }
+
+    #[test]
+    fn a_ring_that_is_read_after_its_end_is_not_read_while_it_records() {
+        let with = |read: u64, config: &[u8]| {
+            let mut stats = TraceStats::decode(&[]);
+            stats.buffers = vec![[("bytes_read".to_owned(), read)].into()];
+            SessionStats { stats, config: config.to_vec() }
+        };
+        assert!(with(1, &[]).is_read_while_recording("STARTED"));
+        assert!(!with(1, &[]).is_read_while_recording("DISABLED"));
+        assert!(!with(0, &[]).is_read_while_recording("STARTED"));
+        let file = TraceConfig { write_into_file: Some(true), ..TraceConfig::default() };
+        assert!(with(0, &file.encode()).is_read_while_recording("CONFIGURED"));
     }
 
     #[test]

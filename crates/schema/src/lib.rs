@@ -185,6 +185,9 @@ pub mod session_stats {
     pub const SESSION_ID: u32 = 1;
     /// The `TraceStats` of the session.
     pub const STATS: u32 = 2;
+    /// A `TraceConfig` with the parts of the session's config that explain the statistics: size and
+    /// fill policy of each buffer, and `write_into_file`.
+    pub const CONFIG: u32 = 3;
 }
 
 /// A field of `TracingServiceState` that Perfetto does not have, repeated, a message with the

@@ -38,6 +38,41 @@ fn a_ring_that_is_full_shows_how_much_it_holds() {
     assert!(!unknown.status.success());
 }
 
+/// Records endless events with a config, and waits for a loss of this name in what `top` shows.
+fn wait_for_loss(config: &str, what: &str) -> Value {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _application = harness.application(Implementation::Ours, ENDLESS);
+    harness.wait_for_data_source("track_event");
+    let config = format!("{config} data_sources {{ config {{ name: \"track_event\" }} }} flush_period_ms: 100");
+    let _recording = harness.record(Implementation::Ours, "trace", &config);
+    harness.wait_for_sessions(1);
+    esatto_tests::wait_until(&format!("{what} is shown"), || {
+        let output = top(&harness, &["--once", "--json", "-i", "100ms"]);
+        let look: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let losses = look["sessions"][0]["losses"].as_array()?.clone();
+        losses.into_iter().find(|loss| loss["what"] == what)
+    })
+}
+
+#[test]
+fn a_ring_that_is_too_small_for_its_file_is_a_loss() {
+    let config = "buffers { size_kb: 64 } write_into_file: true file_write_period_ms: 60000 \
+                  write_flush_mode: WRITE_FLUSH_DISABLED";
+    let loss = wait_for_loss(config, "chunks_overwritten");
+    assert_eq!(loss["is_normal"], false, "{loss}");
+    let advice = loss["advice"].as_str().expect("a text");
+    assert!(advice.contains("`buffers { size_kb: 128 }`") && advice.contains("file_write_period_ms"), "{advice}");
+}
+
+#[test]
+fn a_full_buffer_that_discards_is_a_loss() {
+    let loss = wait_for_loss("buffers { size_kb: 64 fill_policy: DISCARD }", "chunks_discarded");
+    assert_eq!(loss["is_normal"], false, "{loss}");
+    let advice = loss["advice"].as_str().expect("a text");
+    assert!(advice.contains("fill policy DISCARD") && advice.contains("size_kb: 128"), "{advice}");
+}
+
 /// Starts `esatto top` on a terminal.
 fn on_terminal(harness: &Harness, columns: u16) -> Terminal {
     let mut command = harness.command(esatto_bin());

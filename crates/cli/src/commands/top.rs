@@ -19,7 +19,7 @@ use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::progress::Size;
 use crate::service_connection::{address, connect};
-use crate::session_list::{ListedSession, SessionList, statistics};
+use crate::session_list::{ListedSession, SessionList, SessionStats, statistics};
 use crate::stop_signal::StopSignal;
 use crate::table::{cell, table};
 
@@ -33,7 +33,7 @@ const DEFAULT_COLUMNS: usize = 80;
 struct Look {
     at: Instant,
     list: SessionList,
-    stats: HashMap<u64, TraceStats>,
+    stats: HashMap<u64, SessionStats>,
 }
 
 impl Look {
@@ -124,9 +124,12 @@ fn views(before: &Look, now: &Look, wanted: Option<&str>) -> Vec<SessionView> {
     let view = |session: &ListedSession| {
         let stats = now.stats.get(&session.id);
         let earlier = before.stats.get(&session.id);
-        let buffers = stats.map(|stats| buffer_views(stats, earlier, elapsed_ms));
-        // Without a config, a buffer counts as a ring.
-        let losses = stats.map(|stats| stats.losses_since(earlier.unwrap_or(stats), &[], Reading::AtEnd));
+        let buffers = stats.map(|now| buffer_views(&now.stats, earlier.map(|earlier| &earlier.stats), elapsed_ms));
+        let losses = stats.map(|now| {
+            let is_continuous = now.is_read_while_recording(&session.state);
+            let reading = if is_continuous { Reading::Continuous } else { Reading::AtEnd };
+            now.stats.losses_since(&earlier.unwrap_or(now).stats, &now.config, reading)
+        });
         SessionView { session: session.clone(), buffers, losses: losses.unwrap_or_default() }
     };
     sessions.map(view).collect()

@@ -86,9 +86,17 @@ impl Loss {
                 .to_owned();
         }
         match self.what.as_str() {
-            OVERWRITTEN | OVERWRITE | DISCARDED => {
+            DISCARDED => {
                 format!(
-                    "The buffer was too small: use {}, or let the service write the file: `write_into_file: true`",
+                    "The buffer has the fill policy DISCARD: it keeps nothing after its size was written once. Use {}, \
+                     or `fill_policy: RING_BUFFER`.",
+                    larger()
+                )
+            }
+            OVERWRITTEN | OVERWRITE => {
+                format!(
+                    "The buffer was too small: use {}, or let the service write it into a file more often: \
+                     `write_into_file: true file_write_period_ms: 1000`",
                     larger()
                 )
             }
