@@ -323,7 +323,30 @@ pub(crate) fn warnings(config: &TraceConfig) -> Vec<String> {
     let verb = if lone.len() == 1 { "has" } else { "have" };
     let lone = (!lone.is_empty())
         .then(|| format!("{} {verb} no effect: the config lacks `write_into_file: true`.", lone.join(", ")));
-    lone.into_iter().chain(period_warning(config)).collect()
+    lone.into_iter().chain(period_warning(config)).chain(discard_warning(config)).collect()
+}
+
+/// Returns a line about the first buffer that ends a recording into a file early: the service reads
+/// it again and again, but with DISCARD it takes its size only once.
+fn discard_warning(config: &TraceConfig) -> Option<String> {
+    let index = discarding_buffers_of_file(config).next()?;
+    Some(format!(
+        "Buffer {index} has the fill policy DISCARD: after its size was written once, nothing more gets into the file. \
+         Use `fill_policy: RING_BUFFER` with write_into_file."
+    ))
+}
+
+/// Returns the indices of the buffers that the service writes into a file, and that stop when they
+/// are full.
+pub(crate) fn discarding_buffers_of_file(config: &TraceConfig) -> impl Iterator<Item = usize> + '_ {
+    let is_in_file = config.write_into_file == Some(true);
+    let buffers = config.buffers.iter().enumerate().filter(move |(_, buffer)| is_in_file && discards(buffer));
+    buffers.map(|(index, _)| index)
+}
+
+/// Returns whether a buffer keeps its oldest data when it is full, and drops the newer ones.
+pub(crate) fn discards(buffer: &BufferConfig) -> bool {
+    buffer.fill_policy == Some(FillPolicy::DISCARD)
 }
 
 /// Returns the names of fields that need `write_into_file`, if the config lacks it.
@@ -441,6 +464,15 @@ mod tests {
         let line = "output_path, max_file_size_bytes have no effect: the config lacks `write_into_file: true`.";
         assert_eq!(warnings(fields), [line]);
         assert!(warnings(&format!("{fields}write_into_file: true")).is_empty());
+    }
+
+    #[test]
+    fn a_file_needs_buffers_that_go_on() {
+        let warnings = |text: &str| warnings(&from_text("x", text.as_bytes()).unwrap());
+        let buffers = "buffers { size_kb: 64 } buffers { size_kb: 64 fill_policy: DISCARD } ";
+        assert!(warnings(buffers).is_empty());
+        let found = warnings(&format!("{buffers} write_into_file: true"));
+        assert!(found.len() == 1 && found[0].starts_with("Buffer 1 has the fill policy DISCARD"), "{found:?}");
     }
 
     #[test]

@@ -196,3 +196,22 @@ fn names_in_a_locale_without_utf_8_stay_what_they_are() {
         assert!(events(&harness.path("tr\u{e4}ce")) > 10, "{locale}");
     }
 }
+
+#[test]
+fn a_buffer_that_discards_ends_a_file_early() {
+    let harness = Harness::new();
+    let _programs = programs(&harness);
+    let buffer = "buffers { size_kb: 64 fill_policy: DISCARD } write_into_file: true file_write_period_ms: 100";
+    harness.write("my.cfg", format!("{buffer} data_sources {{ config {{ name: \"track_event\" }} }}"));
+    let mut record = harness.start("record", &mut record(&harness, &["-c", "my.cfg", "-o", "trace"]));
+    record.wait_for_log("Buffer 0 has the fill policy DISCARD");
+    wait_until("the buffer has taken its size", || {
+        let top = harness.command(esatto_bin()).args(["top", "--once", "--json", "-i", "50ms"]).output();
+        String::from_utf8_lossy(&top.expect("it runs").stdout).contains("chunks_discarded").then_some(())
+    });
+    record.signal(Signal::INT);
+    record.wait_ok();
+    let log = record.log();
+    assert!(log.contains("were lost. A buffer with the fill policy DISCARD keeps nothing"), "{log}");
+    assert!(log.contains("use `fill_policy: RING_BUFFER`") && !log.contains("Larger buffers may help"), "{log}");
+}

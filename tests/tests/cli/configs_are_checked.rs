@@ -74,6 +74,19 @@ fn warnings_fail_only_if_that_is_asked_for() {
 }
 
 #[test]
+fn a_buffer_that_ends_a_file_early_is_told() {
+    let harness = Harness::new();
+    let file = "write_into_file: true\nfile_write_period_ms: 1000\nflush_period_ms: 5000\n";
+    harness.write("my.cfg", GOOD.to_owned() + file);
+    let (status, said) = told(&harness, &["--strict", "my.cfg"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("my.cfg:1:23 warning: with DISCARD, nothing more gets into the file"), "{said}");
+    assert!(said.contains("`fill_policy: RING_BUFFER`"), "{said}");
+    harness.write("my.cfg", GOOD.replace("DISCARD", "RING_BUFFER") + file);
+    assert_eq!(told(&harness, &["--strict", "my.cfg"]), (Some(0), "my.cfg: no mistakes\n".to_owned()));
+}
+
+#[test]
 fn an_unknown_data_source_is_told_with_the_name_that_was_meant() {
     let harness = Harness::new();
     harness.write("my.cfg", GOOD.replace("system_info", "system_inf"));

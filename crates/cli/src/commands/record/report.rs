@@ -12,6 +12,7 @@ use crate::console::{inform, say};
 use crate::missed_programs::missed_programs;
 use crate::progress::Size;
 use crate::recording_session::Recorded;
+use crate::trace_config::discards;
 use crate::trace_output::Output;
 
 /// Advice for a config whose triggers come too often.
@@ -88,7 +89,14 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
         say!("{line}");
     }
     if recorded.losses > 0 {
-        say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
+        let remedy = match config.buffers.iter().any(discards) {
+            true => {
+                "A buffer with the fill policy DISCARD keeps nothing after its size was written once: use `fill_policy: \
+                 RING_BUFFER`, or a larger size_kb."
+            }
+            false => "Larger buffers may help.",
+        };
+        say!("{} chunks or packets were lost. {remedy}", recorded.losses);
     }
     if recorded.limited_triggers > 0 {
         say!("{}", limited(recorded.limited_triggers));

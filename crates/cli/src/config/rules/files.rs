@@ -3,7 +3,7 @@
 use esatto_schema::TraceConfig;
 
 use crate::config::finding::Finding;
-use crate::trace_config::{lone_fields, period_warning};
+use crate::trace_config::{discarding_buffers_of_file, lone_fields, period_warning};
 
 pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -16,6 +16,12 @@ pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
     }
     if config.write_into_file != Some(true) {
         return findings;
+    }
+    for i in discarding_buffers_of_file(config) {
+        let why = "with DISCARD, nothing more gets into the file after the size of the buffer was written once, and the \
+                   trace processor reports config_write_into_file_discard";
+        let finding = Finding::warning(format!("buffers[{i}].fill_policy"), why);
+        findings.push(finding.remedy("use `fill_policy: RING_BUFFER`"));
     }
     match config.file_write_period_ms {
         None | Some(0) => {
@@ -53,6 +59,15 @@ mod tests {
         assert_eq!(told(&format!("{REST} {periods}")), [""; 0]);
         let found = told(&format!("{REST} {}", periods.replace("2500", "50")));
         assert!(found.len() == 1 && found[0].contains("every 100 ms"), "{found:#?}");
+    }
+
+    #[test]
+    fn a_file_needs_buffers_that_go_on() {
+        let rest = REST.replace("size_kb: 64", "size_kb: 64 fill_policy: DISCARD");
+        assert_eq!(told(&rest), [""; 0]);
+        let periods = "write_into_file: true file_write_period_ms: 2500 flush_period_ms: 5000";
+        let found = told(&format!("{rest} {periods}"));
+        assert!(found.len() == 1 && found[0].starts_with("buffers[0].fill_policy: with DISCARD"), "{found:#?}");
     }
 
     #[test]

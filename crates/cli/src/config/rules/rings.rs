@@ -1,12 +1,12 @@
 //! Buffers: rings that lose names, and buffers that miss what they are for.
 
 use esatto_schema::trace_config::BufferConfig;
-use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{DataSourceConfig, TraceConfig};
 
 use crate::config::finding::Finding;
 use crate::missing_trigger::MissingTrigger;
+use crate::trace_config::discards;
 
 pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -59,7 +59,7 @@ fn lost_names(config: &TraceConfig) -> Option<Finding> {
 }
 
 fn is_ring(buffer: &BufferConfig) -> bool {
-    buffer.fill_policy != Some(FillPolicy::DISCARD)
+    !discards(buffer)
 }
 
 fn sources(config: &TraceConfig) -> impl Iterator<Item = &DataSourceConfig> {
