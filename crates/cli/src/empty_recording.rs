@@ -8,6 +8,7 @@ use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::producer_filter::{HOST, ProducerFilter, names_host};
 use crate::service_state::{Category, Program, Programs, sorted};
+use crate::unimplemented_sources::not_implemented;
 
 const TRACK_EVENT: &str = "track_event";
 const FTRACE: &str = "linux.ftrace";
@@ -163,9 +164,13 @@ impl EmptyRecording<'_> {
             let known = self.programs.source_names().into_iter().chain(WELL_KNOWN);
             let close = closest(&name, known).filter(|close| *close != name);
             // Programs may have ended unseen. Those of the system stay.
-            let is_certain = knows_all || close.is_some() || PROBES.iter().any(|probe| name.starts_with(probe));
+            let is_certain = knows_all || close.is_some() || is_of_machine(&name);
             let has_events = name == TRACK_EVENT && has_track_events;
-            let hint = close.map_or_else(|| ".".to_owned(), |close| format!("; did you mean {close:?}?"));
+            let hint = match (not_implemented(&name), close) {
+                (Some(why), _) => format!("; it is {why}."),
+                (None, Some(close)) => format!("; did you mean {close:?}?"),
+                (None, None) => ".".to_owned(),
+            };
             (is_certain && !has_events)
                 .then(|| format!("No program was seen that offers the data source {name:?}{hint}"))
         });
@@ -248,9 +253,12 @@ impl EmptyRecording<'_> {
         if offering.is_empty() {
             let known = self.programs.source_names();
             let likely = known.iter().copied().chain(WELL_KNOWN);
-            let hint = if let Some(close) = closest(&name, likely).filter(|close| *close != name) {
+            let offers_probes = known.iter().any(|known| is_of_machine(known));
+            let hint = if let Some(why) = not_implemented(&name) {
+                format!("; it is {why}.")
+            } else if let Some(close) = closest(&name, likely).filter(|close| *close != name) {
                 format!("; did you mean {close:?}?")
-            } else if PROBES.iter().any(|probe| name.starts_with(probe)) {
+            } else if is_of_machine(&name) && !offers_probes {
                 "; a program such as `esatto probes` offers such data sources, and is not connected.".to_owned()
             } else {
                 ".".to_owned()
@@ -459,11 +467,17 @@ fn closest_program<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     })
 }
 
+/// Returns whether a data source has a name like those of machines.
+fn is_of_machine(name: &str) -> bool {
+    PROBES.iter().any(|probe| name.starts_with(probe))
+}
+
 /// Returns the name of a data source, with the well-known one that was probably meant.
 fn or_well_known(name: String) -> String {
-    match closest(&name, WELL_KNOWN).filter(|close| *close != name) {
-        Some(close) => format!("{name} (did you mean {close}?)"),
-        None => name,
+    match (not_implemented(&name), closest(&name, WELL_KNOWN).filter(|close| *close != name)) {
+        (Some(why), _) => format!("{name} ({why})"),
+        (None, Some(close)) => format!("{name} (did you mean {close}?)"),
+        (None, None) => name,
     }
 }
 

@@ -52,6 +52,7 @@ mod terminal;
 mod trace_config;
 mod trace_content;
 mod trace_output;
+mod unimplemented_sources;
 
 use std::process::ExitCode;
 

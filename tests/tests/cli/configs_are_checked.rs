@@ -87,6 +87,19 @@ fn a_buffer_that_ends_a_file_early_is_told() {
 }
 
 #[test]
+fn a_data_source_that_is_not_implemented_is_told() {
+    let harness = Harness::new();
+    for (name, program) in [("linux.perf", "traced_perf"), ("android.heapprofd", "heapprofd")] {
+        harness.write("my.cfg", GOOD.replace("linux.system_info", name));
+        let (status, said) = told(&harness, &["--strict", "my.cfg"]);
+        assert_eq!(status, Some(1), "{said}");
+        let line =
+            format!("warning: the data source \"{name}\" is not implemented in Esatto; Perfetto's {program} offers");
+        assert!(said.contains(&line), "{said}");
+    }
+}
+
+#[test]
 fn an_unknown_data_source_is_told_with_the_name_that_was_meant() {
     let harness = Harness::new();
     harness.write("my.cfg", GOOD.replace("system_info", "system_inf"));

@@ -80,8 +80,30 @@ fn a_mistyped_data_source_without_any_program() {
 fn a_data_source_that_no_program_offers() {
     let (_, log) = record_application(&config("track_evnt", ""));
     assert_says(&log, &["\"track_evnt\"; did you mean \"track_event\"?", "Known are: track_event"]);
+    let (_, log) = record_application(&config("linux.something_new", ""));
+    assert_says(&log, &["\"linux.something_new\"", "`esatto probes`"]);
+}
+
+#[test]
+fn a_data_source_that_only_perfettos_programs_offer() {
     let (_, log) = record_application(&config("linux.perf", ""));
-    assert_says(&log, &["\"linux.perf\"", "`esatto probes`"]);
+    assert_says(&log, &["\"linux.perf\"; it is not implemented in Esatto; Perfetto's traced_perf offers it, also to "]);
+    assert!(!log.contains("esatto probes"), "{log}");
+}
+
+#[test]
+fn probes_that_are_connected_are_not_missed() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _probes = harness.probes(Implementation::Ours);
+    harness.wait_for_data_source("linux.process_stats");
+    for (name, reason) in [("android.heapprofd", "heapprofd offers it"), ("linux.something_new", "Known are: ")] {
+        let mut recording = harness.record(Implementation::Ours, name, &(config(name, "") + " duration_ms: 100"));
+        assert_eq!(recording.program.wait().code(), Some(EMPTY));
+        let log = recording.program.log();
+        assert_says(&log, &[name, reason]);
+        assert!(!log.contains("is not connected"), "{log}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use esatto_schema::{
 use crate::config::finding::Finding;
 use crate::config::known_sources::{self, CONFIGS};
 use crate::empty_recording::wants_kernel_events;
+use crate::unimplemented_sources::not_implemented;
 use esatto_daemon_program::closest;
 use esatto_probes::closest_ftrace_event;
 
@@ -37,6 +38,11 @@ pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
         };
         let path = path + ".config";
         let name = name_of(config);
+        if let Some(why) = not_implemented(&name) {
+            let why = format!("the data source {name:?} is {why}");
+            let finding = Finding::warning(format!("{path}.name"), why);
+            findings.push(finding.remedy("start that program before the recording"));
+        }
         match unknown(&name, &known, &path) {
             Some(finding) => findings.push(finding),
             None => findings.extend(foreign_configs(config, &name, &path)),
@@ -241,6 +247,15 @@ mod tests {
         assert_told("target_buffer: 0", "without a name records nothing");
         assert_eq!(of("name: 'linux.system_info'"), [""; 0]);
         assert_eq!(of("name: 'linux.systemd_journald' journald_config { min_prio: 3 }"), [""; 0]);
+    }
+
+    #[test]
+    fn a_data_source_of_perfettos_programs_is_told() {
+        assert_told(
+            "name: 'linux.perf'",
+            "\"linux.perf\" is not implemented in Esatto; Perfetto's traced_perf offers it",
+        );
+        assert_told("name: 'android.heapprofd' heapprofd_config {}", "Perfetto's heapprofd offers it");
     }
 
     #[test]
