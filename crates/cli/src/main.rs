@@ -41,6 +41,7 @@ mod program_names;
 mod progress;
 mod quantities;
 mod recording_session;
+mod ring_size;
 mod service_connection;
 mod service_state;
 mod session_list;

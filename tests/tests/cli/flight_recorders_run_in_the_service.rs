@@ -45,6 +45,30 @@ mod from_start_to_stop {
 }
 
 #[test]
+fn the_buffers_of_a_preset_share_the_ring() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let presets = harness.command(esatto_bin()).args(["config", "presets", "--json"]).output().expect("it runs");
+    let presets: serde_json::Value = serde_json::from_slice(&presets.stdout).expect("JSON");
+    let mut with_several = 0;
+    for preset in presets["presets"].as_array().expect("a list").iter().map(|preset| &preset["name"]) {
+        let preset = preset.as_str().expect("a name");
+        let started = snapshot(&harness, &["start", "flight", "--ring", "8M", "--preset", preset]);
+        assert!(started.status.success(), "{preset}: {started:?}");
+        let look = harness.command(esatto_bin()).args(["top", "--once", "--json", "-i", "1ms"]).output();
+        let look: serde_json::Value = serde_json::from_slice(&look.expect("it runs").stdout).expect("JSON");
+        let buffers = look["sessions"][0]["buffers"].as_array().expect("buffers");
+        let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer["size"].as_u64().expect("a size")).collect();
+        // Shares are whole KiB, and buffers are whole pages.
+        let sum: u64 = sizes.iter().sum();
+        assert!(sum.abs_diff(8 << 20) <= 4096 * sizes.len() as u64, "{preset}: {sizes:?}");
+        with_several += usize::from(sizes.len() > 1);
+        assert!(snapshot(&harness, &["stop", "flight"]).status.success());
+    }
+    assert!(with_several > 0, "no preset has several buffers:\n{presets}");
+}
+
+#[test]
 fn configs_that_are_no_ring_are_refused() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);

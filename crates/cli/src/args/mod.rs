@@ -220,7 +220,7 @@ pub(crate) enum SnapshotAction {
 pub(crate) struct SnapshotStart {
     /// Name of the flight recorder
     pub(crate) name: String,
-    /// Size of the ring: 512K, 64M, 2G [default: 64M; with CONFIG, that of its buffers]
+    /// Size of all buffers together: 512K, 64M, 2G [default: 64M; with CONFIG, its own sizes]
     #[arg(long = "ring", value_name = "SIZE", value_parser = parse_size_kb)]
     pub(crate) ring_kb: Option<u32>,
     /// TraceConfig in protobuf's text format, or encoded [default: all track events]

@@ -22,6 +22,7 @@ use crate::args::{self, SnapshotAction};
 use crate::console::say;
 use crate::failure::Failure;
 use crate::progress::Size;
+use crate::ring_size::resize;
 use crate::service_connection::{address, connect, lost};
 use crate::session_list::SessionList;
 use crate::snapshots::save_clone;
@@ -112,11 +113,9 @@ fn config(args: &args::SnapshotStart) -> Result<TraceConfig, Failure> {
     if !config.buffers.iter().all(is_ring) {
         return Err(refused("a buffer has the fill policy DISCARD, and would never get newer events"));
     }
-    match (&mut config.buffers[..], args.ring_kb) {
-        ([only], Some(kb)) => only.size_kb = Some(kb),
-        (_, Some(_)) => return Err(refused("--ring has one size, but the config has several buffers")),
-        ([only], None) if args.config.is_none() => only.size_kb = Some(RING_KB),
-        _ => {}
+    let default_kb = args.config.is_none().then_some(RING_KB);
+    if let Some(ring_kb) = args.ring_kb.or(default_kb) {
+        resize(&mut config, ring_kb);
     }
     if args.config.is_none() {
         // Perfetto's service does not ask for names again when a ring has lost them.

@@ -11,6 +11,7 @@ use esatto_schema::{TraceConfig, TrackEventConfig};
 use crate::args::{OnTrigger, Record};
 use crate::failure::Failure;
 use crate::recording_session::Transfer;
+use crate::ring_size::resize;
 use crate::service_connection::address;
 use crate::{machine_sources, trace_config};
 
@@ -26,8 +27,6 @@ const CLEAR_PERIOD_MS: u32 = 1000;
 const TRIGGER_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Time after a trigger that is still recorded.
 const STOP_DELAY_MS: u32 = 1000;
-/// Least size of a buffer.
-const LEAST_BUFFER_KB: u64 = 64;
 
 /// Returns the config that the options ask for. `is_service` tells that this command is about to
 /// become the service of the machine.
@@ -104,15 +103,6 @@ fn track_events(patterns: &[String]) -> TrackEventConfig {
     }
     let source = config.trace_config().data_sources.first().and_then(|source| source.config.as_deref());
     source.and_then(|source| source.track_event_config.as_deref().cloned()).unwrap_or_default()
-}
-
-/// Gives all buffers this size together, each its share.
-fn resize(config: &mut TraceConfig, ring_kb: u32) {
-    let total: u64 = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum();
-    for buffer in &mut config.buffers {
-        let share = u64::from(ring_kb) * u64::from(buffer.size_kb.unwrap_or(0)) / total.max(1);
-        buffer.size_kb = Some(u32::try_from(share.max(LEAST_BUFFER_KB)).unwrap_or(u32::MAX));
-    }
 }
 
 fn triggers(args: &Record) -> TriggerConfig {

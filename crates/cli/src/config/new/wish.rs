@@ -9,6 +9,7 @@ use crate::config::field_path::find;
 use crate::config::rules;
 use crate::failure::Failure;
 use crate::presets::EVENTS;
+use crate::ring_size::shares;
 
 const EVENTS_TEXT: &str = include_str!("events.cfg");
 /// Time between two writes into a file.
@@ -19,8 +20,6 @@ const FLUSH_PERIOD_MS: u32 = 5000;
 const TRIGGER_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Time after a trigger that is still recorded.
 const STOP_DELAY_MS: u32 = 1000;
-/// Least size of a buffer.
-const LEAST_BUFFER_KB: u64 = 64;
 
 /// Comments of the presets and of [`EVENTS`] about the categories, and their replacement.
 const ABOUT_TAGS: [&str; 2] = [
@@ -64,12 +63,8 @@ impl Wish {
             Some(places[find(places, path)?].value.clone())
         };
         if let Some(ring_kb) = self.ring_kb {
-            let total: u64 = base.config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum();
-            for (i, buffer) in base.config.buffers.iter().enumerate() {
-                let share = u64::from(ring_kb) * u64::from(buffer.size_kb.unwrap_or(0)) / total.max(1);
-                edits.extend(
-                    place(&format!("buffers[{i}].size_kb")).map(|at| (at, share.max(LEAST_BUFFER_KB).to_string())),
-                );
+            for (i, share) in shares(&base.config.buffers, ring_kb).into_iter().enumerate() {
+                edits.extend(place(&format!("buffers[{i}].size_kb")).map(|at| (at, share.to_string())));
             }
         }
         if self.streams {
