@@ -61,14 +61,49 @@ fn each_missing_thing_has_a_remedy() {
     }
 }
 
+/// `esatto record` expects a service at an address that the environment names.
 #[test]
-fn without_a_service_there_is_a_note() {
+fn without_a_service_at_a_named_address_recording_is_not_possible() {
     let harness = Harness::new();
     let answer = doctor(&harness);
     let (state, text, remedy) = answer.of_check("service");
     let socket = harness.consumer_socket().display().to_string();
-    assert!(state == "note" && text.contains(&socket) && remedy.contains("esatto traced --background"), "{text}");
+    assert!(state == "missing" && !answer.is_ready, "{text}");
+    let variables = ["PERFETTO_CONSUMER_SOCK_NAME", "PERFETTO_PRODUCER_SOCK_NAME"];
+    assert!(text.contains(&socket) && text.contains(&variables.join(" and ")), "{text}");
+    let [sudo, unset] =
+        [format!("sudo --preserve-env={}", variables.join(",")), format!("unset {}", variables.join(" "))];
+    assert!(remedy.contains(&sudo) && remedy.contains(&unset) && !remedy.contains("make the folder"), "{remedy}");
     assert_eq!(answer.of_check("consumer-socket").0, "note");
+    let record = harness.command(esatto_bin()).args(["record", "-t", "100ms"]).output().expect("it runs");
+    assert_eq!(record.status.code(), Some(1), "doctor and record agree");
+}
+
+#[test]
+fn a_folder_of_a_named_address_that_is_missing_is_told() {
+    let harness = Harness::new();
+    let address = harness.path("nobody/c");
+    let mut command = harness.command(esatto_bin());
+    command.env("PERFETTO_CONSUMER_SOCK_NAME", &address).env_remove("PERFETTO_PRODUCER_SOCK_NAME");
+    let answer = Answer::of(&mut command);
+    let (state, text, remedy) = answer.of_check("service");
+    assert!(state == "missing" && text.ends_with("while PERFETTO_CONSUMER_SOCK_NAME is set"), "{text}");
+    assert!(remedy.starts_with(&format!("make the folder {}, ", harness.path("nobody").display())), "{remedy}");
+}
+
+/// Without a named address, `esatto record` is the service until it ends.
+#[test]
+fn without_a_service_at_the_standard_address_there_is_a_note() {
+    let harness = Harness::new();
+    let mut command = harness.command(esatto_bin());
+    command.env_remove("PERFETTO_CONSUMER_SOCK_NAME").env_remove("PERFETTO_PRODUCER_SOCK_NAME");
+    let answer = Answer::of(&mut command);
+    let (state, text, remedy) = answer.of_check("service");
+    // The machine may have a service, also one out of reach.
+    if text.starts_with("no tracing service runs at ") {
+        assert!(state == "note" && text.ends_with("`esatto record` is one until it ends"), "{text}");
+        assert_eq!(remedy, "for a lasting one, run `sudo esatto traced --background`");
+    }
 }
 
 #[test]
@@ -187,7 +222,7 @@ fn a_terminal_has_colours_unless_no_color_is_set() {
     assert!(matches!(status.code(), Some(0 | 1)), "{shown}");
     assert!(shown.contains("\u{1b}[1mTracing service\u{1b}[0m\n  \u{1b}["), "{shown}");
     let (_, shown) = Terminal::start(harness.command(esatto_bin()).env("NO_COLOR", "1").arg("doctor"), 80).wait();
-    assert!(!shown.contains('\u{1b}') && shown.contains("\nTracing service\n  note    no tracing service"), "{shown}");
+    assert!(!shown.contains('\u{1b}') && shown.contains("\nTracing service\n  missing no tracing service"), "{shown}");
     let output = harness.command(esatto_bin()).arg("doctor").output().expect("it runs");
     assert!(!output.stdout.contains(&0x1b));
 }
@@ -198,6 +233,6 @@ fn a_narrow_terminal_breaks_lines_between_words() {
     let mut command = harness.command(esatto_bin());
     command.env("NO_COLOR", "1").env("LC_ALL", "C").env("PERFETTO_CONSUMER_SOCK_NAME", "@a").arg("doctor");
     let (_, shown) = Terminal::start(&mut command, 20).wait();
-    assert!(shown.contains("  note no tracing\n  service runs at\n  @a; `esatto\n"), "{shown}");
+    assert!(shown.contains("  missing no tracing\n  service runs at\n  @a, and `esatto\n"), "{shown}");
     assert!(shown.is_ascii(), "it must be readable in every locale:\n{shown}");
 }

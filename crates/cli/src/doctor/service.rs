@@ -10,7 +10,7 @@ use esatto_ipc::address::{AddressError, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME, 
 use rustix::fs::{Access, access};
 
 use super::check::Check;
-use crate::machine_service::is_missing;
+use crate::machine_service::{is_missing, is_named};
 use crate::service_connection::{connect, name_of, permission_advice};
 use crate::service_state::Programs;
 
@@ -62,6 +62,9 @@ fn malformed(name: &str, variable: &str, why: &AddressError) -> Check {
 
 fn service(address: &Address) -> (Check, Option<Programs>) {
     if is_missing(address) {
+        if is_named() {
+            return (missing_at_named(address), None);
+        }
         let text = format!("no tracing service runs at {address}; `esatto record` is one until it ends");
         return (Check::note("service", text).remedy("for a lasting one, run `sudo esatto traced --background`"), None);
     }
@@ -85,6 +88,28 @@ fn service(address: &Address) -> (Check, Option<Programs>) {
             (Check::missing("service", text, advice), None)
         }
     }
+}
+
+/// Tells that no service listens although the environment names an address: `esatto record` fails,
+/// because it expects a service there.
+fn missing_at_named(address: &Address) -> Check {
+    let set = [CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME].into_iter().filter(|name| std::env::var_os(name).is_some());
+    let set: Vec<&str> = set.collect();
+    let (noun, verb) = if set.len() == 1 { ("variable", "is") } else { ("variables", "are") };
+    let text = format!(
+        "no tracing service runs at {address}, and `esatto record` starts none while {} {verb} set",
+        set.join(" and ")
+    );
+    let folder = address.as_path().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.filter(|folder| !folder.exists());
+    let make = folder.map_or_else(String::new, |folder| format!("make the folder {}, ", folder.display()));
+    let keep = set.join(",");
+    let remedy = format!(
+        "{make}start one that gets the {noun}: `esatto traced --background`, or as root \
+         `sudo --preserve-env={keep} esatto traced --background`; or run `unset {}` to use the addresses of the machine",
+        set.join(" ")
+    );
+    Check::missing("service", text, remedy)
 }
 
 /// Tells if the running service of ours has another version.
