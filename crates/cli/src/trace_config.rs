@@ -221,6 +221,11 @@ fn message_of(
 fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
     let parser = esatto_text_format::Parser::new(message()?).file_name(name);
     let encoded = parser.parse(text).map_err(|errors| {
+        // No field of the text format begins like an object of JSON.
+        if text.trim_ascii_start().starts_with(b"{") {
+            let hint = format!("`esatto config convert {name} --to text -o CONFIG.cfg` makes a text of it");
+            return Failure::new(format!("cannot use the config {name}"), "it is JSON, not text or binary").hint(hint);
+        }
         let noun = if errors.len() == 1 { "mistake" } else { "mistakes" };
         Failure::list(format!("the config has {} {noun}", errors.len()), errors)
     })?;

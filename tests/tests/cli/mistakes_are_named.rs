@@ -87,6 +87,29 @@ fn a_trace_in_the_place_of_a_config() {
 }
 
 #[test]
+fn a_trace_whose_config_is_checked() {
+    let harness = Harness::new();
+    assert_eq!(esatto(&harness, &["record", "-o", "old.pftrace", "--", "true"]).status.code(), Some(3));
+    let output = esatto(&harness, &["config", "check", "old.pftrace"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("it is a trace, no config") && said.contains("`esatto info old.pftrace`"), "{said}");
+    assert!(said.ends_with("old.pftrace: 1 mistake\n"), "{said}");
+}
+
+#[test]
+fn a_config_in_json_is_to_be_converted() {
+    let harness = Harness::new();
+    let config = r#" { "buffers": [{ "sizeKb": 64 }], "dataSources": [{ "config": { "name": "track_event" } }] }"#;
+    harness.write("x.json", config);
+    let said = failure(&harness, &["record", "-c", "x.json", "-o", "trace", "--", "true"]);
+    assert!(said.contains("it is JSON") && said.contains("`esatto config convert x.json --to text "), "{said}");
+    let args = ["config", "convert", "x.json", "--to", "text", "-o", "x.cfg"];
+    assert!(esatto(&harness, &args).status.success(), "the advice works");
+    assert_eq!(esatto(&harness, &["record", "-c", "x.cfg", "-o", "trace", "--", "true"]).status.code(), Some(3));
+}
+
+#[test]
 fn a_config_in_the_place_of_a_trace() {
     let harness = Harness::new();
     harness.write("my.cfg", format!("buffers {{ size_kb: 64 }} {TRACK_EVENTS}"));

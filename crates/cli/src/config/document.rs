@@ -13,6 +13,7 @@ use super::field_path::find;
 use super::finding::Finding;
 use super::json;
 use crate::failure::Failure;
+use crate::file_kind::is_trace_of_service;
 use crate::trace_config;
 
 /// Form of a config.
@@ -127,6 +128,11 @@ impl Document {
         };
         let is_foreign = |config: &TraceConfig| form == Form::Binary && *config == unknown_fields_of(config);
         let decoded = decoded.and_then(|(encoded, places)| match TraceConfig::decode(&encoded) {
+            Ok(config) if config.data_sources.is_empty() && is_trace_of_service(&encoded) => {
+                let why = "it is a trace, no config";
+                let remedy = format!("`esatto info {name}` shows what it contains");
+                Err(vec![Finding::mistake("", why).remedy(remedy)])
+            }
             Ok(config) if encoded.is_empty() || !is_foreign(&config) => Ok((encoded, places, config)),
             _ => Err(vec![Finding::mistake("", "it is neither text, JSON nor an encoded TraceConfig")]),
         });
