@@ -47,11 +47,10 @@ fn scripts_of_all_shells_know_the_commands() {
 #[test]
 fn each_command_has_a_man_page() {
     let harness = Harness::new();
-    std::fs::create_dir(harness.path("man")).expect("a new folder");
     let mut command = harness.command(esatto_bin());
-    let output = command.args(["man", "man"]).output().expect("it runs");
+    let output = command.args(["man", "share/man"]).output().expect("it runs");
     assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut names: Vec<String> = std::fs::read_dir(harness.path("man"))
+    let mut names: Vec<String> = std::fs::read_dir(harness.path("share/man"))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
@@ -61,16 +60,17 @@ fn each_command_has_a_man_page() {
         assert!(names.iter().any(|known| known == name), "{names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("demo-stage")), "{names:?}");
-    let page = std::fs::read_to_string(harness.path("man/esatto-doctor.1")).expect("a page");
+    let page = std::fs::read_to_string(harness.path("share/man/esatto-doctor.1")).expect("a page");
     assert!(page.contains(".TH esatto-doctor 1") && page.contains("1 something is missing"), "{page}");
     // A program that parses its own command line has its own options on its page.
     for (name, option) in [("traced", "--metrics-file"), ("esatto-traced", "--metrics-file"), ("perfetto", "--txt")] {
-        let page = std::fs::read_to_string(harness.path(format!("man/{name}.1"))).expect("a page");
+        let page = std::fs::read_to_string(harness.path(format!("share/man/{name}.1"))).expect("a page");
         assert!(page.contains(&option.replace('-', "\\-")), "{name}: {page}");
     }
     let mut command = harness.command(esatto_bin());
-    let output = command.args(["man", "no/such/folder"]).output().expect("it runs");
+    harness.write("file", "no folder");
+    let output = command.args(["man", "file/man"]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.starts_with("esatto: cannot write the man pages into no/such/folder: "), "{said}");
+    assert!(said.starts_with("esatto: cannot write the man pages into file/man: "), "{said}");
 }

@@ -292,7 +292,7 @@ pub(crate) enum Shell {
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// Folder for the pages; it must exist
+    /// Folder for the pages; it is made if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &args::Man) -> Result<ExitCode, Failure> {
     add_commands(&mut pages, esatto).attempt(why)?;
     // The pages of commands that are such programs take the place of clap's, which know no option.
     pages.extend(programs::pages());
+    std::fs::create_dir_all(folder).attempt(why)?;
     for (name, page) in pages {
         std::fs::write(folder.join(format!("{name}.1")), titled(&name, &page)).attempt(why)?;
     }
