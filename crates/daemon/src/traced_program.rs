@@ -132,12 +132,35 @@ impl Program for Settings {
                     .to_owned(),
             );
         }
+        if start.background && !background::is_child() {
+            self.refuse_relative_paths()?;
+        }
         if let Some(code) = start.in_background()? {
             return Ok(code);
         }
         start.verbosity.start_log();
         serve(&self).map_err(|e| e.to_string())?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Settings {
+    /// Refuses paths that the process in the background would not find, because it works in `/`.
+    fn refuse_relative_paths(&self) -> Result<(), String> {
+        let options = Options::from_environment().map_err(|e| e.to_string())?;
+        let sockets = [(address::CONSUMER_SOCK_NAME, &options.consumer)].into_iter();
+        let sockets = sockets.chain(options.producers.iter().map(|address| (address::PRODUCER_SOCK_NAME, address)));
+        let sockets = sockets.filter_map(|(name, address)| Some((name, address.as_path()?)));
+        let files = [("--metrics-file", &self.metrics_file), ("--secret-file", &self.secret_file)];
+        let files = files.iter().filter_map(|(name, path)| Some((*name, path.as_deref()?)));
+        match sockets.chain(files).find(|(_, path)| path.is_relative()) {
+            None => Ok(()),
+            Some((name, path)) => Err(format!(
+                "cannot start in the background: {name} names {}, a path relative to the working directory, which the \
+                 daemon leaves for /; use an absolute path",
+                path.display()
+            )),
+        }
     }
 }
 

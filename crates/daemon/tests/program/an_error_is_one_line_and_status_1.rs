@@ -48,6 +48,20 @@ fn in_the_environment() {
     }
 }
 
+/// The process in the background works in `/`.
+#[test]
+fn relative_paths_in_the_background() {
+    let harness = Harness::new();
+    for (variable, other) in [("PERFETTO_PRODUCER_SOCK_NAME", "c"), ("PERFETTO_CONSUMER_SOCK_NAME", "p")] {
+        let mut command = harness.traced();
+        let line = complaint(command.arg("--background").env(variable, "here/x"));
+        assert!(line.contains(&format!("{variable} names here/x")) && line.contains("absolute path"), "{line}");
+        assert!(!harness.path(other).exists(), "nothing is left behind");
+    }
+    let line = complaint(harness.traced().args(["--background", "--metrics-file", "m.prom"]));
+    assert!(line.contains("--metrics-file names m.prom"), "{line}");
+}
+
 #[test]
 fn if_another_service_has_one_of_the_sockets() {
     let harness = Harness::new();
