@@ -248,7 +248,7 @@ mod tests {
     fn a_file_gets_its_writes_in_order_and_each_is_reported() {
         let path = std::env::temp_dir().join(format!("esatto-files-{}", std::process::id()));
         let mut files = files();
-        files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec());
+        files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec(), 0);
         files.write(FileId(1), b"one ".to_vec());
         files.sync(FileId(1));
         files.write(FileId(1), b"two".to_vec());
@@ -256,12 +256,12 @@ mod tests {
         assert_eq!(events_until_closed(&mut files), ["opened true", "written true", "written true", "closed"]);
         assert_eq!(std::fs::read(&path).unwrap(), b"one two");
         // The file exists now, so it is not created again.
-        files.create(FileId(2), path.as_os_str().as_encoded_bytes().to_vec());
+        files.create(FileId(2), path.as_os_str().as_encoded_bytes().to_vec(), 0);
         files.close(FileId(2));
         assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
         // Nothing is left of failed ones.
         for id in 3..3 + 2 * MAX_FILES as u64 {
-            files.create(FileId(id), path.as_os_str().as_encoded_bytes().to_vec());
+            files.create(FileId(id), path.as_os_str().as_encoded_bytes().to_vec(), 0);
             assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
         }
         assert!(files.files.is_empty());
@@ -304,7 +304,7 @@ mod tests {
         use std::io::Read as _;
         let path = std::env::temp_dir().join(format!("esatto-lent-{}", std::process::id()));
         let mut files = files();
-        files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec());
+        files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec(), 0);
         let (read_end, pipe) = rustix::pipe::pipe().unwrap();
         adopt(&mut files, FileId(2), pipe);
         // More than a pipe holds.
