@@ -47,9 +47,12 @@ impl Machines {
         text.replace(" esatto ", &format!(" {} ", esatto_bin().display()))
     }
 
-    /// A command that a shell runs in a namespace.
+    /// A command that a shell runs in a namespace. A command that begins with variables takes the
+    /// place of the shell, so that it ends with it.
     fn shell(&self, inside: &Namespace, text: &str) -> Command {
         let wrapper = inside.wrapper();
+        let has_variables = text.split_whitespace().next().is_some_and(|word| word.contains('='));
+        let text = if has_variables { &format!("exec env {text}") } else { text };
         let mut command = self.harness.command(&wrapper[0]);
         command.args(&wrapper[1..]).args(["sh", "-c", text]);
         command.env_remove("PERFETTO_PRODUCER_SOCK_NAME");
