@@ -174,21 +174,7 @@ impl Context {
         let (machine, uuid) = (entry.machine, entry.uuid);
         if entry.description.is_none() {
             let name = if uuid == 0 { Some(self.tables.strings.add_str("Default Track")) } else { first_name };
-            entry.description = Some(Description {
-                parent: 0,
-                name,
-                owner: Owner::Parent,
-                merge: Merge::ByName,
-                counter: None,
-                own_thread_track: false,
-                description: None,
-                child_ordering: 0,
-                rank: None,
-                thread_name: None,
-                process_name: None,
-                process_start: 0,
-                labels: Vec::new(),
-            });
+            entry.description = Some(Description { name, ..Description::default() });
         }
         let mut description = entry.description.clone()?;
         let has_first = has_first && uuid != 0;

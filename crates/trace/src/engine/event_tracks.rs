@@ -24,23 +24,30 @@ pub(crate) struct CounterInfo {
 }
 
 /// Rule by which sibling tracks are shown as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Merge {
+    #[default]
     ByName,
     ByKey(Symbol),
     Never,
 }
 
 /// Owner of a described track.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Owner {
-    Thread { pid: i64, tid: i64 },
-    Process { pid: i64 },
+    Thread {
+        pid: i64,
+        tid: i64,
+    },
+    Process {
+        pid: i64,
+    },
+    #[default]
     Parent,
 }
 
 /// A described track. The first descriptor counts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Description {
     pub(crate) parent: u64,
     pub(crate) name: Option<Symbol>,
@@ -166,21 +173,7 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
     use track_descriptor::field;
     let mut uuid = None;
     let (mut process, mut thread, mut behavior, mut key) = (None, None, 0, None);
-    let mut found = Description {
-        parent: 0,
-        name: None,
-        owner: Owner::Parent,
-        merge: Merge::ByName,
-        counter: None,
-        own_thread_track: false,
-        description: None,
-        child_ordering: 0,
-        rank: None,
-        thread_name: None,
-        process_name: None,
-        process_start: 0,
-        labels: Vec::new(),
-    };
+    let mut found = Description::default();
     for f in Fields::new(bytes) {
         match f.id {
             field::UUID => uuid = Some(f.as_u64()),
