@@ -9,6 +9,8 @@ import * as time from "./time.js";
 
 /** Least width of a span with a text, in CSS pixels. */
 const TEXT_WIDTH = 28;
+/** Most lanes that are drawn above each other for a closed group. */
+const MOST_SUMMARY_LANES = 200;
 /** Most arrows that are drawn at once. */
 const MOST_ARROWS = 300;
 
@@ -113,12 +115,14 @@ export class Painter {
     if (row.open) return [];
     const lanes = [];
     const collect = (track) => {
+      // A group may hold very many tracks, and this happens in each frame.
+      if (lanes.length >= MOST_SUMMARY_LANES) return;
       const counts = track.kind === "thread" || track.kind === "slices" || track.kind === "cpu";
       if (counts && track.lanes.length) lanes.push(track.lanes[0]);
       track.children.forEach(collect);
     };
     collect(row.track);
-    return lanes.slice(0, 200);
+    return lanes;
   }
 
   #spans(frame, lines) {
@@ -305,8 +309,8 @@ export class Painter {
   }
 }
 
-/** Draws the ruler above the timeline. */
-export function paintRuler(canvas, view, theme) {
+/** Fits a canvas to its place, and fills it. Returns its context and its size in CSS pixels. */
+function cleared(canvas, color) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
@@ -314,8 +318,14 @@ export function paintRuler(canvas, view, theme) {
   canvas.height = Math.round(height * ratio);
   const context = canvas.getContext("2d", { alpha: false });
   context.scale(ratio, ratio);
-  context.fillStyle = theme.background;
+  context.fillStyle = color;
   context.fillRect(0, 0, width, height);
+  return { context, width, height };
+}
+
+/** Draws the ruler above the timeline. */
+export function paintRuler(canvas, view, theme) {
+  const { context, width, height } = cleared(canvas, theme.background);
   const every = time.step((view.span / width) * 90);
   context.font = `11px ${theme.font}`;
   context.textBaseline = "middle";
@@ -338,15 +348,7 @@ export class Overview {
 
   paint(view, theme) {
     const { canvas, density } = this;
-    const ratio = window.devicePixelRatio || 1;
-    const width = canvas.clientWidth;
-    const height = canvas.clientHeight;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    const context = canvas.getContext("2d", { alpha: false });
-    context.scale(ratio, ratio);
-    context.fillStyle = theme.header;
-    context.fillRect(0, 0, width, height);
+    const { context, width, height } = cleared(canvas, theme.header);
     context.fillStyle = theme.faint;
     const step = width / density.length;
     density.forEach((part, i) => {
