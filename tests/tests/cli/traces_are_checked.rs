@@ -47,7 +47,8 @@ fn a_damaged_one() {
 
 #[test]
 fn one_that_is_not_there() {
-    let output = check(&[Path::new("/nonexistent")], &[]);
+    let output = check(&[Path::new("/nonexistent"), &trace("track-events")], &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("cannot read the trace /nonexistent"), "{}", said(&output));
+    assert!(said(&output).contains("track-events.pftrace: sound. "), "the others are checked: {}", said(&output));
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::args;
 use crate::commands::info;
-use crate::console;
+use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
 
 /// Exit status if a trace can be read but data is missing in it.
@@ -47,7 +47,15 @@ pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
     let mut worst = Verdict::Sound;
     let mut objects = Vec::new();
     for file in &args.files {
-        let summary = info::read(file)?;
+        let summary = match info::read(file) {
+            Ok(summary) => summary,
+            // The others are checked nevertheless.
+            Err(failure) => {
+                worst = Verdict::Damaged;
+                say!("esatto: {failure}");
+                continue;
+            }
+        };
         let notices = notices(&summary);
         let verdict = Verdict::of(&notices);
         worst = worst.max(verdict);
