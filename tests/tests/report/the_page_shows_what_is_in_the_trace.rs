@@ -1,7 +1,9 @@
 //! The page has the slices that the trace processor finds, and files are never replaced by mistake.
 
+use esatto_tests::tiny_disk::{DISK_BYTES, TinyDisk};
 use esatto_tests::workload::Workload;
 use esatto_tests::{Harness, Implementation, Peer, esatto_bin, skip, tp};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -130,10 +132,38 @@ fn a_file_of_another_kind_is_refused() {
 
 #[test]
 fn a_full_disk_leaves_no_half_page() {
+    skip(|| {
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        harness.write("t.pftrace", trace("track-events"));
+        std::fs::write(disk.path().join("rest"), vec![1; DISK_BYTES as usize - (64 << 10)]).expect("room");
+        let page = disk.path().join("t.html");
+        let output = report(&harness, &["t.pftrace", "-o", page.to_str().expect("a path")]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("cannot write the report") && said.contains("No space left"), "{said}");
+        let left: Vec<_> =
+            std::fs::read_dir(disk.path()).expect("a folder").map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["rest"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_device_is_written_to_and_its_failure_is_told() {
     let harness = Harness::new();
     harness.write("t.pftrace", trace("track-events"));
     let output = report(&harness, &["t.pftrace", "-o", "/dev/full"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write the report /dev/full"), "{said}");
+    assert!(said.contains("cannot write the report /dev/full") && said.contains("No space left"), "{said}");
+}
+
+#[test]
+fn only_its_owner_can_read_the_page() {
+    let harness = Harness::new();
+    harness.write("t.pftrace", trace("track-events"));
+    assert!(report(&harness, &["t.pftrace"]).status.success());
+    let mode = std::fs::metadata(harness.path("t.html")).expect("the page").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }

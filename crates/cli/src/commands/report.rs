@@ -12,6 +12,7 @@ use esatto_trace::escape::Line;
 use crate::args;
 use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
+use crate::trace_output::temporary_beside;
 
 /// The mark of our pages, within their first bytes.
 const MARK: &[u8] = b"content=\"esatto report\"";
@@ -89,16 +90,13 @@ fn page_beside(trace: &Path) -> PathBuf {
     name.into()
 }
 
-/// Refuses to replace a file that is no report.
+/// Refuses to replace a file that is no report. Pipes and devices are not replaced but written to.
 fn refuse_to_replace(path: &Path) -> Result<(), Failure> {
-    let mut head = Vec::new();
-    match File::open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(_) => {}
-        Ok(file) => {
-            let _ = file.take(HEAD).read_to_end(&mut head);
-        }
+    if !fs::metadata(path).is_ok_and(|file| file.is_file()) {
+        return Ok(());
     }
+    let mut head = Vec::new();
+    let _ = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     if head.windows(MARK.len()).any(|bytes| bytes == MARK) {
         return Ok(());
     }
@@ -106,7 +104,8 @@ fn refuse_to_replace(path: &Path) -> Result<(), Failure> {
     Err(Failure::new(what, "the file is there, and it is no report").hint("--force replaces it; -o names another one"))
 }
 
-/// Writes the page, and returns its size. A page that cannot be written whole leaves no file.
+/// Writes the page, and returns its size. A page that cannot be written whole leaves no file. Like
+/// the trace, the page is readable only for its owner.
 fn write(report: Report, path: &Path) -> Result<u64, Failure> {
     let what = || format!("cannot write the report {}", path.display());
     if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
@@ -115,13 +114,9 @@ fn write(report: Report, path: &Path) -> Result<u64, Failure> {
         report.write(&mut file).and_then(|()| file.flush()).attempt(what)?;
         return Ok(0);
     }
-    let mut part = OsString::from(path);
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let written = File::create(&part).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        report.write(&mut file)?;
-        file.flush()?;
+    let (part, file) = temporary_beside(path).attempt(what)?;
+    let mut file = BufWriter::new(file);
+    let written = report.write(&mut file).and_then(|()| file.flush()).and_then(|()| {
         let size = file.get_ref().metadata()?.len();
         fs::rename(&part, path)?;
         Ok(size)

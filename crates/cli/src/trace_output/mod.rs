@@ -21,6 +21,7 @@ use self::file_names::{default_names, next_name};
 use self::kind::Kind;
 pub(crate) use self::sole_writer::lock;
 use self::sole_writer::{SoleWriter, unlock};
+pub(crate) use self::target::temporary_beside;
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
 use crate::file_kind::{beginning, may_be_trace};

@@ -118,11 +118,18 @@ pub(super) fn proc_path(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
+/// Creates a file in the folder of `target`, under a name that nobody else uses, readable only for
+/// its owner.
+pub(crate) fn temporary_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+    let temporary = name_beside(target)?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
+    Ok((temporary, file))
+}
+
 /// Creates a file in the folder of `target`, with the mode and, if allowed, the owner of the old
 /// one.
 pub(super) fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
-    let temporary = name_beside(target)?;
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let (temporary, file) = temporary_beside(target)?;
     // If the owner cannot be kept, record anyway. But without the owner, the mode could let other
     // users read the trace.
     if fchown(&file, Some(old.uid()), Some(old.gid())).is_ok() {
