@@ -128,6 +128,11 @@ const scenarios = {
     const box = await surface.boundingBox();
     const y = box.y + box.height / 2;
     const at = (part) => ({ x: box.x + box.width * part, y });
+    // A tap selects. The whole trace is visible, so there is a slice in the middle of the first thread.
+    assert.match(await text("#content"), /Click a slice/);
+    const label = await page.locator(".label.thread").first().boundingBox();
+    await page.touchscreen.tap(box.x + box.width / 2, label.y + 12);
+    await page.waitForFunction(() => /Duration/.test(document.getElementById("content").textContent));
     const whole = await text("#range");
     // Two fingers move apart: the view zooms in.
     await touch("touchStart", [{ ...at(0.45), id: 0 }, { ...at(0.55), id: 1 }]);
@@ -142,10 +147,6 @@ const scenarios = {
     for (let i = 1; i <= 5; i++) await touch("touchMove", [{ ...at(0.8 - i * 0.1), id: 0 }]);
     await touch("touchEnd", []);
     await page.waitForFunction((old) => document.getElementById("range").textContent !== old, zoomed);
-    // A tap selects.
-    const label = await page.locator(".label.thread").first().boundingBox();
-    await page.touchscreen.tap(box.x + box.width / 2, label.y + 12);
-    await page.waitForFunction(() => /Duration|Click a slice/.test(document.getElementById("content").textContent));
   },
 
   // Keyboard and screen reader: no pointer at all.
