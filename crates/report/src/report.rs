@@ -1,6 +1,6 @@
 //! The report of a trace: what the page shows.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 
 use esatto_trace::{Engine, Summary};
 use serde_json::{Value, json};
@@ -104,21 +104,9 @@ impl Report {
     /// Reads a trace, and makes its report. `title` is shown above it, usually the file's name.
     ///
     /// Errors of the trace are part of the report; everything readable is shown.
-    pub fn read(trace: &[u8], title: &str) -> Self {
-        Self::new(&Engine::read(trace), &Summary::read(trace), title)
-    }
-
-    /// Reads a trace from a file, and makes its report; see [`read`](Self::read).
-    ///
-    /// The file is read twice.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be read again from its begin.
-    pub fn read_file(mut file: impl Read + Seek, title: &str) -> io::Result<Self> {
-        let summary = Summary::read(&mut file);
-        file.seek(SeekFrom::Start(0))?;
-        Ok(Self::new(&Engine::read(&mut file), &summary, title))
+    pub fn read(trace: impl Read, title: &str) -> Self {
+        let (engine, summary) = Summary::read_with_engine(trace);
+        Self::new(&engine, &summary, title)
     }
 
     fn new(engine: &Engine, summary: &Summary, title: &str) -> Self {

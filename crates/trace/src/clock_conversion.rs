@@ -112,8 +112,8 @@ struct Hop {
     to: usize,
 }
 
-impl Clocks {
-    pub(crate) fn new() -> Self {
+impl Default for Clocks {
+    fn default() -> Self {
         Self {
             trace_clock: BOOTTIME,
             fixed: false,
@@ -127,7 +127,9 @@ impl Clocks {
             snapshots: 0,
         }
     }
+}
 
+impl Clocks {
     pub(crate) fn trace_clock(&self) -> u32 {
         self.trace_clock
     }
@@ -349,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_specification() {
-        let mut clocks = Clocks::new();
+        let mut clocks = Clocks::default();
         clocks.add(&[global(6, 1000), own(66, 500, false, 3)], None).unwrap();
         clocks.add(&[global(6, 2000), own(66, 800, false, 3)], None).unwrap();
         let key = Some(ClockKey::new(66, 0, 0));
@@ -361,7 +363,7 @@ mod tests {
 
     #[test]
     fn deltas_add_up_and_snapshots_set_the_base() {
-        let mut clocks = Clocks::new();
+        let mut clocks = Clocks::default();
         let key = Some(ClockKey::new(64, 0, 0));
         clocks.add(&[global(6, 1000), own(64, 10, true, 100)], None).unwrap();
         let mut step = |ticks| {
@@ -378,7 +380,7 @@ mod tests {
 
     #[test]
     fn routes_over_other_clocks_are_bounded() {
-        let mut clocks = Clocks::new();
+        let mut clocks = Clocks::default();
         clocks.add(&[own(64, 0, true, 1), global(3, 50)], None).unwrap();
         let key = Some(ClockKey::new(64, 0, 0));
         assert_eq!(clocks.machine_time(key, 5), None);
@@ -395,7 +397,7 @@ mod tests {
 
     #[test]
     fn contradictory_snapshots_are_refused() {
-        let mut clocks = Clocks::new();
+        let mut clocks = Clocks::default();
         assert_eq!(clocks.add(&[global(6, 1), global(6, 2)], None), Err(InvalidSnapshot));
         assert_eq!(clocks.add(&[own(3, 1, true, 1)], None), Err(InvalidSnapshot));
         clocks.add(&[global(6, 100), own(65, 1, false, 10)], None).unwrap();
@@ -407,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_trace_clock_can_be_named_before_the_first_conversion() {
-        let mut clocks = Clocks::new();
+        let mut clocks = Clocks::default();
         clocks.add(&[global(6, 1000), global(3, 10)], Some(3)).unwrap();
         assert_eq!(clocks.machine_time(Some(ClockKey::new(6, 0, 0)), 1001), Some(11));
         clocks.add(&[global(6, 2000), global(3, 1010)], Some(6)).unwrap();

@@ -1,14 +1,12 @@
 //! Debug annotations (`docs/spec/track-event.md` §13).
 
-use core::hash::{Hash, Hasher};
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use esatto_protozero::{Field, Fields};
 use esatto_schema::{debug_annotation, debug_annotation::field as annotation, interned_data};
 
 use crate::packet_sequence::State;
-use crate::string_table::{Strings, Symbol, hash_of};
+use crate::string_table::{Strings, Symbol};
 use crate::tables::{Arg, ArgValue};
 
 /// Deepest nesting that is read; deeper annotations are cut off.
@@ -83,14 +81,6 @@ impl<'p> Text<'p> {
             Self::Missing => strings.add_str(""),
             Self::Inline(bytes) => strings.add(bytes),
             Self::Interned(symbol) => symbol,
-        }
-    }
-
-    fn hash(self, strings: &Strings) -> u64 {
-        match self {
-            Self::Missing => hash_of(""),
-            Self::Inline(bytes) => hash_of(&String::from_utf8_lossy(bytes)),
-            Self::Interned(symbol) => strings.hash(symbol),
         }
     }
 }
@@ -415,51 +405,4 @@ impl ArgKeys {
         let first = strings.get(prefix).to_owned();
         self.make(strings, [&first, &format!("[{index}]"), ""])
     }
-}
-
-/// Returns the arguments that annotations make: a number for each key (such as `a.b[0]`), and one
-/// for its value.
-///
-/// Of two annotations with one name, the later one counts. An annotation without a value makes no
-/// argument. The keys and values are not built, because a small packet can have very long ones.
-pub(crate) fn arguments(annotations: &[RawAnnotation<'_>], strings: &Strings) -> BTreeMap<u64, u64> {
-    let mut found = BTreeMap::new();
-    for annotation in annotations {
-        flatten(annotation.name.hash(strings), &annotation.value, strings, &mut found);
-    }
-    found
-}
-
-fn flatten(key: u64, value: &RawValue<'_>, strings: &Strings, found: &mut BTreeMap<u64, u64>) {
-    // Values of different types are equal if their texts are.
-    let hash = match value {
-        RawValue::Empty => return,
-        RawValue::Dict(entries) => {
-            for entry in entries {
-                flatten(fingerprint(&(key, '.', entry.name.hash(strings))), &entry.value, strings, found);
-            }
-            return;
-        }
-        RawValue::Array(values) => {
-            for (index, value) in values.iter().enumerate() {
-                flatten(fingerprint(&(key, '[', index)), value, strings, found);
-            }
-            return;
-        }
-        RawValue::Bool(v) => hash_of(&v.to_string()),
-        RawValue::Uint(v) => hash_of(&v.to_string()),
-        RawValue::Int(v) => hash_of(&v.to_string()),
-        RawValue::Double(v) => hash_of(&format!("{v:?}")),
-        RawValue::Pointer(v) => hash_of(&format!("{v:#x}")),
-        RawValue::String(text) | RawValue::Json(text) => text.hash(strings),
-        RawValue::Proto { type_name, bytes } => fingerprint(&(type_name.hash(strings), bytes)),
-    };
-    found.insert(key, hash);
-}
-
-/// Returns a number for a value: equal values have equal numbers.
-pub(crate) fn fingerprint(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

@@ -112,6 +112,12 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// A temporary file could not be written or read.
+    #[error("records of the trace are missing, because a temporary file failed: {why}")]
+    TemporaryFile {
+        /// The error of the system.
+        why: String,
+    },
     /// A packet is not a well-formed message.
     #[error("the packet at {place} is malformed at its byte {at}")]
     Malformed {
@@ -126,7 +132,7 @@ impl Error {
     /// Returns the position of the error in the file.
     pub fn offset(&self) -> u64 {
         match self {
-            Self::Empty | Self::Foreign { .. } => 0,
+            Self::Empty | Self::Foreign { .. } | Self::TemporaryFile { .. } => 0,
             Self::Io { place, .. }
             | Self::Torn { place, .. }
             | Self::TornHeader { place }
@@ -148,7 +154,7 @@ impl Error {
     /// Returns a word for the kind of error, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Io { .. } => "io",
+            Self::Io { .. } | Self::TemporaryFile { .. } => "io",
             Self::Empty => "empty",
             Self::Foreign { .. } => "foreign",
             Self::Torn { .. } | Self::TornHeader { .. } => "torn",

@@ -24,18 +24,6 @@ pub(crate) fn trace_packet() -> &'static FieldNames {
     NAMES.get_or_init(|| fields_of(&["TracePacket"]))
 }
 
-/// Returns the fields of `ProcessStats.Process`.
-pub(crate) fn process_stats() -> &'static FieldNames {
-    static NAMES: OnceLock<FieldNames> = OnceLock::new();
-    NAMES.get_or_init(|| fields_of(&["ProcessStats", "Process"]))
-}
-
-/// Returns the fields of `SysStats.CpuTimes`.
-pub(crate) fn cpu_times() -> &'static FieldNames {
-    static NAMES: OnceLock<FieldNames> = OnceLock::new();
-    NAMES.get_or_init(|| fields_of(&["SysStats", "CpuTimes"]))
-}
-
 /// Returns the fields of `TracingServiceEvent`.
 pub(crate) fn service_event() -> &'static FieldNames {
     static NAMES: OnceLock<FieldNames> = OnceLock::new();
@@ -89,8 +77,6 @@ mod tests {
         assert_eq!(name(trace_packet(), 11), "track_event");
         assert_eq!(name(trace_packet(), 900), "for_testing");
         assert_eq!(name(trace_packet(), 12345), "field_12345");
-        assert_eq!(name(process_stats(), 2), "vm_size_kb");
-        assert_eq!(name(cpu_times(), 2), "user_ns");
         assert_eq!(name(service_event(), 2), "tracing_started");
         assert_eq!(name(buffer_stats(), 3), "chunks_overwritten");
     }

@@ -6,9 +6,9 @@
 //!   It reports where and why a file is torn or foreign.
 //! - [`Engine`] reads a trace into [`tables`]: processes, threads, tracks, slices, counters,
 //!   scheduling and so on, with the names and the content that the trace processor gives them.
-//! - [`Trace`] has the events, with all interned values resolved and all clocks converted, and what
-//!   they form: slices, flows, tracks, processes and threads. It is meant for tests and small
-//!   tools; [`events`] is a short way to its events.
+//! - [`Trace`] has the events one by one, with all interned values resolved and all clocks
+//!   converted, and the slices, flows, tracks, processes and threads of the engine as values. It is
+//!   meant for tests and small tools; [`events`] is a short way to its events.
 //! - [`Summary`] counts the content of a trace, and shows it as text
 //!   ([`Display`](core::fmt::Display)) or as JSON ([`Summary::to_json`]).
 //!
@@ -41,33 +41,29 @@
 )]
 
 mod clock_conversion;
-mod counters;
 mod debug_annotation;
 mod engine;
+mod envelope;
 mod error;
 pub mod escape;
+mod event_type;
 mod field_names;
 mod ftrace_report;
-mod import;
 mod loss_causes;
 mod machines;
 mod packet_reader;
 mod packet_sequence;
 mod problems;
-mod processes;
 mod service_report;
 mod string_table;
 mod summary;
 pub mod tables;
-mod timeline;
 mod trace;
-mod track_descriptors;
-mod track_event;
-mod track_key;
 
 pub use debug_annotation::{Annotation, AnnotationValue};
 pub use engine::Engine;
 pub use error::{Error, Place};
+pub use event_type::{CounterValue, EventType};
 pub use ftrace_report::FtraceReport;
 pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
@@ -79,5 +75,4 @@ pub use summary::{
     ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, ProcessSummary, Reading, SequenceSummary,
     SliceSummary, Summary, ThreadSummary, TrackSummary, TypeSummary,
 };
-pub use trace::{Event, EventType, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};
-pub use track_event::CounterValue;
+pub use trace::{Event, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};

@@ -29,8 +29,6 @@ pub(crate) struct Sequence {
     /// The earliest and the latest timestamp of its packets. Until the end of the import, this is
     /// time of its own machine.
     pub(crate) times: Option<(i64, i64)>,
-    /// The same for statistics and kernel events.
-    pub(crate) sample_times: Option<(i64, i64)>,
     /// True if the first packet in the file is the first one that was written.
     pub(crate) begins: bool,
     pub(crate) cleared: u64,
@@ -70,7 +68,6 @@ impl Sequence {
             packets: 0,
             bytes: 0,
             times: None,
-            sample_times: None,
             begins: false,
             cleared: 0,
             skipped: 0,

@@ -1,10 +1,10 @@
 //! Table that stores each string of a trace once.
 
-use core::hash::{Hash as _, Hasher as _};
+use core::hash::BuildHasher as _;
 use core::num::NonZeroU32;
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::sync::Arc;
+use std::collections::hash_map::RandomState;
+
+use hashbrown::HashTable;
 
 /// A string of a trace. It is a number; [`Strings`] has the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,12 +29,15 @@ impl Symbol {
     }
 }
 
-/// The strings of a trace. Bytes that are not UTF-8 are replaced.
+/// The strings of a trace, one after the other. Bytes that are not UTF-8 are replaced.
 #[derive(Debug, Default)]
 pub struct Strings {
-    ids: HashMap<Arc<str>, Symbol>,
-    /// The strings with their hashes, because the hash of a long string may be needed often.
-    list: Vec<(Arc<str>, u64)>,
+    text: String,
+    /// The end of each string in `text`.
+    ends: Vec<usize>,
+    ids: HashTable<Symbol>,
+    /// Keys of the hashes: an author of a trace cannot make strings with the same hash.
+    keys: RandomState,
 }
 
 impl Strings {
@@ -43,24 +46,21 @@ impl Strings {
     }
 
     pub(crate) fn add_str(&mut self, text: &str) -> Symbol {
-        if let Some(&symbol) = self.ids.get(text) {
+        let Self { text: all, ends, ids, keys } = self;
+        let hash = keys.hash_one(text);
+        if let Some(&symbol) = ids.find(hash, |&symbol| string_at(all, ends, symbol) == text) {
             return symbol;
         }
-        let symbol = Symbol::new(self.list.len());
-        let text: Arc<str> = text.into();
-        self.list.push((Arc::clone(&text), hash_of(&text)));
-        self.ids.insert(text, symbol);
+        let symbol = Symbol::new(ends.len());
+        all.push_str(text);
+        ends.push(all.len());
+        ids.insert_unique(hash, symbol, |&symbol| keys.hash_one(string_at(all, ends, symbol)));
         symbol
     }
 
     /// Returns the text of a string.
     pub fn get(&self, symbol: Symbol) -> &str {
-        &self.list[symbol.index()].0
-    }
-
-    /// Returns [`hash_of`] its text.
-    pub(crate) fn hash(&self, symbol: Symbol) -> u64 {
-        self.list[symbol.index()].1
+        string_at(&self.text, &self.ends, symbol)
     }
 
     pub(crate) fn owned(&self, symbol: Symbol) -> String {
@@ -68,9 +68,8 @@ impl Strings {
     }
 }
 
-/// Returns a number for a text: equal texts have equal numbers.
-pub(crate) fn hash_of(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+fn string_at<'t>(text: &'t str, ends: &[usize], symbol: Symbol) -> &'t str {
+    let index = symbol.index();
+    let start = index.checked_sub(1).map_or(0, |before| ends[before]);
+    &text[start..ends[index]]
 }

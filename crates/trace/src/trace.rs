@@ -1,34 +1,16 @@
 //! A whole trace in memory, with all references resolved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use crate::debug_annotation::Annotation;
+use crate::engine::event_details::{EventDetail, ImportedEvent};
+use crate::engine::event_tracks::Owner;
+use crate::engine::{Import, PENDING, SORT_MEMORY};
 use crate::error::Error;
-use crate::import::Import;
-use crate::packet_reader::PacketReader;
+use crate::event_type::{CounterValue, EventType};
 use crate::string_table::Symbol;
-use crate::timeline::{GroupKind, Timeline};
-use crate::track_event::{Action, CounterValue, RawEvent};
-use crate::track_key::TrackKey;
-
-/// Effect of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EventType {
-    /// Opens a slice.
-    SliceBegin,
-    /// Closes a slice.
-    SliceEnd,
-    /// Marks a moment.
-    Instant,
-    /// Sets a counter.
-    Counter,
-    /// Sets a state.
-    State,
-    /// Records a whole slice (the older form).
-    Complete,
-}
+use crate::tables::{Row, Table as _, Tables};
 
 /// A track event.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,24 +177,22 @@ pub fn events(trace: &[u8]) -> Vec<Event> {
 impl Trace {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
-        let mut import = Import::new(true);
-        let mut errors = Vec::new();
-        for packet in PacketReader::new(file) {
-            if let Err(error) = packet.and_then(|packet| import.add(&packet)) {
-                errors.push(error);
-            }
-        }
-        import.finish();
-        let timeline = Timeline::new(&mut import);
-        let resolve = Resolve { import: &import, timeline: &timeline };
+        let mut import = Import::read(file, SORT_MEMORY, true);
+        let errors = core::mem::take(&mut import.engine.errors);
+        let imported = core::mem::take(&mut import.context.details.imported);
+        let mut details: Vec<Option<EventDetail>> =
+            core::mem::take(&mut import.context.details.list).into_iter().map(Some).collect();
+        let resolve = Resolve { import: &import, tables: &import.engine.tables };
+        let (slices, places) = resolve.slices(&imported, &details);
+        let event = |event: &ImportedEvent| Some(resolve.event(event, details[event.detail].take()?));
         Self {
-            events: import.events.list.iter().map(|event| resolve.event(event)).collect(),
-            slices: resolve.slices(),
-            flows: timeline.flows.iter().map(|&(from, to)| Flow { from: from as usize, to: to as usize }).collect(),
+            events: imported.iter().filter_map(event).collect(),
+            flows: resolve.flows(&places),
+            slices,
             tracks: resolve.tracks(),
             processes: resolve.processes(),
             threads: resolve.threads(),
-            problems: import.problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
+            problems: import.context.problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
             skipped_packets: import.sequences.iter().map(|sequence| sequence.skipped).sum(),
             errors,
         }
@@ -226,127 +206,123 @@ impl Trace {
 
 struct Resolve<'i> {
     import: &'i Import,
-    timeline: &'i Timeline,
+    tables: &'i Tables,
 }
 
 impl Resolve<'_> {
     fn text(&self, symbol: Option<Symbol>) -> Option<String> {
-        symbol.map(|symbol| self.import.strings.owned(symbol))
+        symbol.map(|symbol| self.tables.strings.owned(symbol))
     }
 
     /// Returns name, pid and tid of a track.
-    fn place(&self, track: TrackKey) -> (Option<String>, Option<i64>, Option<i64>) {
-        let Some(group) = self.timeline.group(track) else { return (None, None, None) };
-        let processes = &self.import.processes;
-        let pid = group.process.map(|index| processes.processes[index].pid);
-        let tid = group.thread.map(|index| processes.threads[index].tid);
-        (self.text(group.name), pid, tid)
+    fn place(&self, track: Option<Row>) -> (Option<String>, Option<i64>, Option<i64>) {
+        let Some(track) = track else { return (None, None, None) };
+        let (utid, upid) = self.tables.owner_of_track(track.index());
+        let pid = upid.map(|upid| self.tables.process.pid[upid.index()]);
+        let tid = utid.map(|utid| self.tables.thread.tid[utid.index()]);
+        (self.text(self.tables.track.name[track.index()]), pid, tid)
     }
 
-    fn event(&self, event: &RawEvent) -> Event {
-        let (track_name, pid, tid) = self.place(event.track);
-        let events = &self.import.events;
-        let annotations = event.annotations.start as usize..event.annotations.end as usize;
+    fn event(&self, imported: &ImportedEvent, detail: EventDetail) -> Event {
+        let (track_name, pid, tid) = self.place(imported.track);
         Event {
-            ts_ns: event.ts,
-            machine_id: event.track.machine,
-            track: event.track.uuid,
+            ts_ns: imported.ts,
+            machine_id: detail.machine,
+            track: detail.uuid,
             track_name,
-            event_type: match event.action {
-                Action::Begin => EventType::SliceBegin,
-                Action::End => EventType::SliceEnd,
-                Action::Instant => EventType::Instant,
-                Action::Counter(_) => EventType::Counter,
-                Action::State => EventType::State,
-                Action::Complete(_) => EventType::Complete,
-            },
-            name: self.text(event.name),
-            categories: events.categories(event).iter().map(|&name| self.import.strings.owned(name)).collect(),
-            annotations: self.import.annotations[annotations].to_vec(),
-            flows: events.flows(event).to_vec(),
-            terminating_flows: events.terminating(event).to_vec(),
-            counter: match event.action {
-                Action::Counter(value) => Some(value),
-                _ => None,
-            },
-            extra_counters: events.extra(event).iter().map(|&(track, value)| (track.uuid, value)).collect(),
+            event_type: detail.event_type(),
+            name: self.text(detail.name),
+            categories: detail.categories.iter().map(|&name| self.tables.strings.owned(name)).collect(),
+            annotations: detail.annotations,
+            flows: detail.flows,
+            terminating_flows: detail.terminating,
+            counter: detail.counter,
+            extra_counters: detail.extra,
             pid,
             tid,
-            sequence: event.sequence,
-            offset: event.offset,
+            sequence: detail.sequence,
+            offset: detail.offset,
         }
     }
 
-    fn slices(&self) -> Vec<Slice> {
-        let slice = |slice: &crate::timeline::RawSlice| {
-            let (track_name, pid, tid) = self.place(slice.track);
-            Slice {
-                ts_ns: slice.ts,
-                duration_ns: slice.duration,
-                instant: slice.instant,
-                machine_id: slice.track.machine,
-                name: self.text(slice.name),
-                depth: slice.depth,
-                parent: slice.parent.map(|parent| parent as usize),
-                event: slice.event as usize,
-                track: slice.track.uuid,
+    /// Returns the slices of track events, and their positions by row.
+    fn slices(&self, imported: &[ImportedEvent], details: &[Option<EventDetail>]) -> (Vec<Slice>, HashMap<Row, usize>) {
+        let began = imported.iter().enumerate().filter_map(|(event, entry)| Some((entry.slice?, event)));
+        let mut began: Vec<(Row, usize)> = began.collect();
+        began.sort_unstable();
+        let places: HashMap<Row, usize> = began.iter().enumerate().map(|(place, &(row, _))| (row, place)).collect();
+        let table = &self.tables.slice;
+        let slice = |&(row, event): &(Row, usize)| {
+            let detail = details[imported[event].detail].as_ref()?;
+            let (index, dur) = (row.index(), table.dur.get(row.index()));
+            let (track_name, pid, tid) = self.place(Some(table.track_id[index]));
+            Some(Slice {
+                ts_ns: table.ts.get(index),
+                duration_ns: (dur != PENDING).then_some(dur),
+                instant: detail.event_type() == EventType::Instant,
+                machine_id: detail.machine,
+                name: self.text(table.name[index]),
+                depth: u32::from(table.depth[index]),
+                parent: table.parent_id[index].and_then(|parent| places.get(&parent).copied()),
+                event,
+                track: detail.uuid,
                 track_name,
                 pid,
                 tid,
-            }
+            })
         };
-        self.timeline.slices.iter().map(slice).collect()
+        (began.iter().filter_map(slice).collect(), places)
+    }
+
+    fn flows(&self, places: &HashMap<Row, usize>) -> Vec<Flow> {
+        let table = &self.tables.flow;
+        let pairs = table.slice_out.iter().zip(&table.slice_in);
+        pairs.filter_map(|(from, to)| Some(Flow { from: *places.get(from)?, to: *places.get(to)? })).collect()
     }
 
     fn tracks(&self) -> BTreeMap<(u32, u64), Track> {
-        use crate::track_descriptors::TrackKind;
-        let track = |descriptor: &crate::track_descriptors::Descriptor| Track {
-            track_type: match descriptor.kind {
-                TrackKind::Process(_) => TrackType::Process,
-                TrackKind::Thread(_) => TrackType::Thread,
-                TrackKind::Counter => TrackType::Counter,
-                TrackKind::State => TrackType::State,
-                TrackKind::Plain => TrackType::Custom,
-            },
-            name: self.text(descriptor.name),
-            parent: descriptor.parent,
+        let slots = self.import.context.event_tracks.slots.iter();
+        let described =
+            slots.filter_map(|slot| Some((slot, slot.description.as_ref().filter(|found| !found.is_guess)?)));
+        let track = |(slot, description): (
+            &crate::engine::event_tracks::TrackSlot,
+            &crate::engine::event_tracks::Description,
+        )| {
+            let track_type = match description.owner {
+                Owner::Process { .. } => TrackType::Process,
+                Owner::Thread { .. } => TrackType::Thread,
+                Owner::Parent if description.counter.is_some() => TrackType::Counter,
+                Owner::Parent if description.is_state => TrackType::State,
+                Owner::Parent => TrackType::Custom,
+            };
+            let parent = Some(description.parent).filter(|&parent| parent != 0);
+            ((slot.machine, slot.uuid), Track { track_type, name: self.text(description.name), parent })
         };
-        self.import
-            .tracks
-            .descriptors
-            .iter()
-            .map(|(&key, descriptor)| ((key.machine, key.uuid), track(descriptor)))
-            .collect()
+        described.map(track).collect()
     }
 
     fn processes(&self) -> Vec<Process> {
-        let process = |process: &crate::processes::Process| Process {
-            machine_id: process.machine,
-            pid: process.pid,
-            name: self.text(process.name),
-            cmdline: process.cmdline.iter().map(|&part| self.import.strings.owned(part)).collect(),
+        let table = &self.tables.process;
+        let process = |row: usize| Process {
+            machine_id: self.tables.machine_id(table.machine_id[row]),
+            pid: table.pid[row],
+            name: self.text(table.name[row]),
+            cmdline: match self.import.context.processes.cmdlines.get(&Row::new(row)) {
+                Some(words) => words.iter().map(|&word| self.tables.strings.owned(word)).collect(),
+                None => Vec::new(),
+            },
         };
-        self.import.processes.processes.iter().map(process).collect()
+        (0..table.rows()).filter(|&row| table.pid[row] != 0).map(process).collect()
     }
 
     fn threads(&self) -> Vec<Thread> {
-        let thread = |thread: &crate::processes::Thread| {
-            let process = &self.import.processes.processes[thread.process];
-            Thread { machine_id: process.machine, tid: thread.tid, pid: process.pid, name: self.text(thread.name) }
+        let (threads, processes) = (&self.tables.thread, &self.tables.process);
+        let thread = |row: usize| {
+            let pid = processes.pid[threads.upid[row]?.index()];
+            let machine_id = self.tables.machine_id(threads.machine_id[row]);
+            Some(Thread { machine_id, tid: threads.tid[row], pid, name: self.text(threads.name[row]) })
         };
-        self.import.processes.threads.iter().map(thread).collect()
-    }
-}
-
-impl From<GroupKind> for TrackType {
-    fn from(kind: GroupKind) -> Self {
-        match kind {
-            GroupKind::Process => Self::Process,
-            GroupKind::Thread => Self::Thread,
-            GroupKind::Counter => Self::Counter,
-            GroupKind::State => Self::State,
-            GroupKind::Plain => Self::Custom,
-        }
+        (0..threads.rows()).filter_map(thread).filter(|thread| thread.pid != 0).collect()
     }
 }
 

@@ -45,17 +45,12 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
 
 fn read(path: &Path) -> Result<Report, Failure> {
     if path.as_os_str() == "-" {
-        let mut trace = Vec::new();
-        io::stdin()
-            .lock()
-            .read_to_end(&mut trace)
-            .attempt(|| "cannot read the trace from standard input".to_owned())?;
-        return Ok(Report::read(&trace, "trace"));
+        return Ok(Report::read(io::stdin().lock(), "trace"));
     }
     let what = || format!("cannot read the trace {}", path.display());
     let file = File::open(path).attempt(what)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let report = Report::read_file(BufReader::new(file), &name).attempt(what)?;
+    let report = Report::read(BufReader::new(file), &name);
     if report.is_empty() && report.notices().iter().any(|notice| notice.level == NoticeLevel::Error) {
         let why = report.notices()[0].title.clone();
         return Err(Failure::new(format!("{} is not a Perfetto trace", path.display()), why));

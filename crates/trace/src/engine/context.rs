@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::counter_tracks::CounterTracks;
 use super::descriptors::MessageInfo;
+use super::event_details::EventDetails;
 use super::event_tracks::EventTracks;
 use super::flows::Flows;
 use super::lanes::LaneGroups;
@@ -13,6 +14,7 @@ use super::slices::Slices;
 use super::stacks::Heaps;
 use super::stats::{Fact, Stats};
 use super::tracks::TrackIndex;
+use crate::problems::Problems;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, ArgValue, CounterRow, Row, Tables};
 
@@ -30,6 +32,9 @@ pub(crate) struct Generation {
 pub(crate) struct Context {
     pub(crate) tables: Tables,
     pub(crate) stats: Stats,
+    /// Rules of the format that the trace breaks.
+    pub(crate) problems: Problems,
+    pub(crate) details: EventDetails,
     pub(crate) processes: Processes,
     pub(crate) tracks: TrackIndex,
     pub(crate) event_tracks: EventTracks,

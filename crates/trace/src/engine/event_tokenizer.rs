@@ -3,14 +3,20 @@
 use esatto_protozero::Fields;
 use esatto_schema::{interned_data, log_message, source_location, task_execution, track_event};
 
+use super::context::Context;
+use super::event_details::EventDetail;
+use super::event_tracks::{CounterInfo, EventTracks, Slot};
 use super::record::{LegacyRecord, LogRecord};
 use super::tokenizer::Tokenizer;
 use crate::debug_annotation::{AnnotationErrors, AnnotationReader, RawAnnotation};
+use crate::event_type::CounterValue;
 use crate::packet_sequence::{MAX_EXTRA_COUNTERS, State};
+use crate::problems::Problem;
 use crate::string_table::{Strings, Symbol};
 use crate::tables::{Arg, ArgValue};
 
 const COUNTER: u8 = 4;
+const STATE: u8 = 5;
 
 /// A `SourceLocation`.
 #[derive(Debug, Default, Clone, Copy)]
@@ -60,6 +66,7 @@ impl Tokenizer {
         self.event.sequence = generation;
         let context = &mut self.context;
         let strings = &mut context.tables.strings;
+        let sequence_id = self.sequences[sequence].id;
         let state = &mut self.sequences[sequence].state;
         let event = &mut self.event;
         let (mut kind, mut track, mut legacy) = (0, None, None);
@@ -79,12 +86,16 @@ impl Tokenizer {
                     event.name = state.look_up(interned_data::field::EVENT_NAMES, f.as_u64());
                     if event.name.is_none() {
                         context.stats.count("interned_data_tokenizer_errors");
+                        context.problems.count(Problem::UnresolvedName);
                     }
                 }
                 field::CATEGORY_IIDS => {
                     let iid = f.as_u64();
                     let found = state.look_up(interned_data::field::EVENT_CATEGORIES, iid);
-                    categories.push(found.unwrap_or_else(|| strings.add_str(&format!("unknown({iid})"))));
+                    categories.push(found.unwrap_or_else(|| {
+                        context.problems.count(Problem::UnresolvedCategory);
+                        strings.add_str(&format!("unknown({iid})"))
+                    }));
                 }
                 field::CATEGORIES => categories.push(strings.add(f.as_bytes())),
                 field::COUNTER_VALUE => int_value = Some(f.as_i64()),
@@ -115,6 +126,14 @@ impl Tokenizer {
         if event.terminating.is_empty() {
             event.terminating = old_terminating;
         }
+        let mut detail = context.details.are_kept.then(|| EventDetail {
+            machine,
+            uuid: track.or(state.track).unwrap_or(0),
+            sequence: sequence_id,
+            offset: self.offset,
+            categories: categories.clone(),
+            ..EventDetail::default()
+        });
         // `category`: all of them, in one text.
         event.category = match categories[..] {
             [] => None,
@@ -128,21 +147,30 @@ impl Tokenizer {
         let uuid = track.or(state.track);
         event.has_track = uuid.is_some();
         event.track = context.event_tracks.slot(machine, uuid.unwrap_or(0));
-        let mut is_usable = true;
+        let mut problem = None;
         event.action = match kind {
             1..=4 => u8::try_from(kind).unwrap_or(0),
+            5 => {
+                if !is_state(&context.event_tracks, event.track) {
+                    problem = Some(Problem::StateWithoutTrack);
+                }
+                STATE
+            }
             _ => match legacy {
                 Some(bytes) => {
                     let mut found = read_legacy(bytes, strings);
                     if let Some(iid) = found.1 {
                         event.name = state.look_up(interned_data::field::EVENT_NAMES, iid);
+                        if event.name.is_none() {
+                            context.problems.count(Problem::UnresolvedName);
+                        }
                     }
                     found.0.id_scope = found.0.id_scope.filter(|&scope| !strings.get(scope).is_empty());
                     event.legacy = Some(found.0);
                     0
                 }
                 None => {
-                    is_usable = false;
+                    problem = Some(Problem::EventWithoutType);
                     0
                 }
             },
@@ -150,88 +178,102 @@ impl Tokenizer {
         if let (Some(bytes), None) = (legacy, event.legacy) {
             event.legacy = Some(read_legacy(bytes, strings).0);
         }
-        let count = |slot: usize, uuid: u64, value: Number, state: &mut State| -> Option<f64> {
-            let description = context.event_tracks.slots[slot].description.as_ref();
-            let counter = description.and_then(|description| description.counter.as_ref())?;
-            Some(value.sum(counter.incremental, uuid, state).times(counter.multiplier))
-        };
         if event.action == COUNTER {
             let value = match (int_value, real_value) {
-                (Some(value), _) => Some(Number::Int(value)),
-                (None, value) => value.map(Number::Real),
+                (Some(value), _) => Some(CounterValue::Int(value)),
+                (None, value) => value.map(CounterValue::Double),
             };
-            match value.and_then(|value| count(event.track, uuid.unwrap_or(0), value, state)) {
-                Some(value) => event.value = value,
-                None => is_usable = false,
+            match (counter_of(context, event.track), value) {
+                (Some(counter), Some(value)) => {
+                    let value = count(counter, uuid.unwrap_or(0), value, state);
+                    event.value = value.as_f64();
+                    if let Some(detail) = &mut detail {
+                        detail.counter = Some(value);
+                    }
+                }
+                (None, _) => problem = Some(Problem::CounterWithoutTrack),
+                (_, None) => problem = Some(Problem::CounterWithoutValue),
             }
         }
         if !int_values.is_empty() || !real_values.is_empty() {
             let int_tracks = if int_tracks.is_empty() { state.extra_counters.clone() } else { int_tracks };
             let real_tracks = if real_tracks.is_empty() { state.extra_double_counters.clone() } else { real_tracks };
             let fits = int_tracks.len() >= int_values.len() && real_tracks.len() >= real_values.len();
-            is_usable &= fits && int_values.len() + real_values.len() <= MAX_EXTRA_COUNTERS;
-            let ints = int_tracks.into_iter().zip(int_values.into_iter().map(Number::Int));
-            let reals = real_tracks.into_iter().zip(real_values.into_iter().map(Number::Real));
+            if !fits || int_values.len() + real_values.len() > MAX_EXTRA_COUNTERS {
+                problem = problem.or(Some(Problem::ExtraCounters));
+            }
+            let ints = int_tracks.into_iter().zip(int_values.into_iter().map(CounterValue::Int));
+            let reals = real_tracks.into_iter().zip(real_values.into_iter().map(CounterValue::Double));
             for (uuid, value) in ints.chain(reals).take(MAX_EXTRA_COUNTERS) {
                 let slot = self.context.event_tracks.slot(machine, uuid);
-                let description = self.context.event_tracks.slots[slot].description.as_ref();
-                match description.and_then(|description| description.counter.as_ref()) {
-                    Some(counter) if is_usable => {
-                        let value = value.sum(counter.incremental, uuid, state).times(counter.multiplier);
-                        event.extra.push((slot, value));
+                match counter_of(&self.context, slot) {
+                    Some(counter) if problem.is_none() => {
+                        let value = count(counter, uuid, value, state);
+                        event.extra.push((slot, value.as_f64()));
+                        if let Some(detail) = &mut detail {
+                            detail.extra.push((uuid, value));
+                        }
                     }
-                    _ => is_usable = false,
+                    _ => problem = problem.or(Some(Problem::CounterWithoutTrack)),
                 }
             }
         }
-        if !is_usable {
+        if let Some(problem) = problem {
             self.context.stats.count("track_event_tokenizer_errors");
+            self.context.problems.count(problem);
             return false;
         }
+        self.survey.states += u64::from(event.action == STATE);
         let strings = &mut self.context.tables.strings;
         for (id, f) in &typed {
             read_typed(*id, f, state, strings, event);
         }
-        if !annotations.is_empty() {
-            let mut reader = AnnotationReader { state, errors: AnnotationErrors::default() };
-            let list: Vec<RawAnnotation<'_>> = annotations.iter().filter_map(|bytes| reader.read(bytes)).collect();
-            for annotation in &list {
-                annotation.flatten(&mut self.keys, strings, &mut event.args);
-            }
+        let mut reader = AnnotationReader { state, errors: AnnotationErrors::default() };
+        let list: Vec<RawAnnotation<'_>> = annotations.iter().filter_map(|bytes| reader.read(bytes)).collect();
+        for annotation in &list {
+            annotation.flatten(&mut self.keys, strings, &mut event.args);
         }
+        if let Some(detail) = detail {
+            self.context.details.add(event, detail, &list, strings);
+        }
+        self.survey.annotations += list.len() as u64;
+        let errors = reader.errors;
+        let problems = &mut self.context.problems;
+        problems.add(Problem::UnresolvedAnnotationName, errors.unresolved_names);
+        problems.add(Problem::UnresolvedString, errors.unresolved_strings);
+        problems.add(Problem::AnnotationWithoutName, errors.nameless);
         true
     }
 }
 
-/// A value of a counter.
-#[derive(Debug, Clone, Copy)]
-enum Number {
-    Int(i64),
-    Real(f64),
+/// Returns the counter of a counter track.
+fn counter_of(context: &Context, slot: Slot) -> Option<&CounterInfo> {
+    context.event_tracks.slots[slot].description.as_ref()?.counter.as_ref()
 }
 
-impl Number {
-    /// Returns the sum of an incremental counter.
-    fn sum(self, incremental: bool, uuid: u64, state: &mut State) -> Self {
-        match self {
-            _ if !incremental => self,
-            Self::Int(value) => {
+fn is_state(tracks: &EventTracks, slot: Slot) -> bool {
+    tracks.slots[slot].description.as_ref().is_some_and(|description| description.is_state)
+}
+
+/// Returns the value of a counter after an event: summed up if it is incremental, and multiplied.
+fn count(counter: &CounterInfo, uuid: u64, value: CounterValue, state: &mut State) -> CounterValue {
+    let multiplier = counter.multiplier.max(1);
+    match value {
+        CounterValue::Int(mut value) => {
+            if counter.incremental {
                 let sum = state.sums.entry(uuid).or_default();
                 *sum = sum.wrapping_add(value);
-                Self::Int(*sum)
+                value = *sum;
             }
-            Self::Real(value) => {
+            CounterValue::Int(value.wrapping_mul(multiplier))
+        }
+        CounterValue::Double(mut value) => {
+            if counter.incremental {
                 let sum = state.double_sums.entry(uuid).or_default();
                 *sum += value;
-                Self::Real(*sum)
+                value = *sum;
             }
-        }
-    }
-
-    fn times(self, multiplier: i64) -> f64 {
-        match self {
-            Self::Int(value) => value.wrapping_mul(multiplier.max(1)) as f64,
-            Self::Real(value) => value * multiplier.max(1) as f64,
+            CounterValue::Double(value * multiplier as f64)
         }
     }
 }

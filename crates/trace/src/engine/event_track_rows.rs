@@ -139,6 +139,9 @@ impl Context {
                 if description.process_start > 0 {
                     process.start_ts[index] = process.start_ts[index].or(Some(description.process_start));
                 }
+                if !description.cmdline.is_empty() {
+                    self.processes.cmdlines.entry(upid).or_insert(description.cmdline);
+                }
                 if !description.labels.is_empty() {
                     let flat_key = self.tables.strings.add_str("chrome.process_label");
                     let label = |(index, &label): (usize, &Symbol)| Arg {
@@ -174,7 +177,7 @@ impl Context {
         let (machine, uuid) = (entry.machine, entry.uuid);
         if entry.description.is_none() {
             let name = if uuid == 0 { Some(self.tables.strings.add_str("Default Track")) } else { first_name };
-            entry.description = Some(Description { name, ..Description::default() });
+            entry.description = Some(Description { name, is_guess: true, ..Description::default() });
         }
         let mut description = entry.description.clone()?;
         let has_first = has_first && uuid != 0;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use esatto_protozero::Fields;
-use esatto_schema::{counter_descriptor, process_descriptor, thread_descriptor, track_descriptor};
+use esatto_schema::{
+    START_TIMES_FIELD, counter_descriptor, process_descriptor, start_times, thread_descriptor, track_descriptor,
+};
 
 use super::lanes::Lanes;
 use crate::string_table::{Strings, Symbol};
@@ -50,18 +52,49 @@ pub(crate) enum Owner {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Description {
     pub(crate) parent: u64,
+    /// Made up for events on a track that nobody described.
+    pub(crate) is_guess: bool,
     pub(crate) name: Option<Symbol>,
     pub(crate) owner: Owner,
     pub(crate) merge: Merge,
     pub(crate) counter: Option<CounterInfo>,
+    pub(crate) is_state: bool,
     pub(super) own_thread_track: bool,
     pub(super) description: Option<Symbol>,
     pub(super) child_ordering: i32,
     pub(super) rank: Option<i32>,
     pub(crate) thread_name: Option<Symbol>,
     pub(crate) process_name: Option<Symbol>,
+    /// The words of the command line.
+    pub(super) cmdline: Vec<Symbol>,
     pub(super) process_start: i64,
+    /// When the program connected and began to be recorded.
+    pub(crate) start: StartTimes,
     pub(super) labels: Vec<Symbol>,
+}
+
+/// When a program connected and began to be recorded, in nanoseconds of `CLOCK_BOOTTIME`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StartTimes {
+    pub(crate) connected: Option<u64>,
+    /// When the program could begin to record.
+    pub(crate) ready: Option<u64>,
+    pub(crate) enabled: Option<u64>,
+}
+
+impl StartTimes {
+    fn read(bytes: &[u8]) -> Self {
+        let mut read = Self::default();
+        for f in Fields::new(bytes) {
+            match f.id {
+                start_times::CONNECTED_NS => read.connected = Some(f.as_u64()),
+                start_times::READY_NS => read.ready = Some(f.as_u64()),
+                start_times::ENABLED_NS => read.enabled = Some(f.as_u64()),
+                _ => {}
+            }
+        }
+        read
+    }
 }
 
 /// Owner of a track, with its rows.
@@ -102,6 +135,21 @@ pub(crate) struct TrackSlot {
     pub(super) group: Option<usize>,
 }
 
+impl TrackSlot {
+    /// Returns who it belongs to, if that has been resolved.
+    pub(crate) fn scope(&self) -> Option<Scope> {
+        match self.state {
+            State::Resolved { scope, .. } => Some(scope),
+            _ => None,
+        }
+    }
+
+    /// Returns its track, or the first lane of its group.
+    pub(crate) fn row(&self, tracks: &EventTracks) -> Option<Row> {
+        self.track.or_else(|| tracks.groups[self.group?].lanes.first())
+    }
+}
+
 /// Tracks of track events.
 #[derive(Debug, Default)]
 pub(crate) struct EventTracks {
@@ -132,9 +180,19 @@ pub(super) struct Group {
 
 /// Reason for which a descriptor is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused;
+pub(crate) enum Refused {
+    /// It lacks uuid, pid or tid, or has uuid 0 and a parent.
+    Incomplete,
+    /// It contradicts the first descriptor of its track.
+    Conflict,
+}
 
 impl EventTracks {
+    /// Returns the lanes of each group.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lanes> {
+        self.groups.iter().map(|group| &group.lanes)
+    }
+
     pub(crate) fn slot(&mut self, machine: u32, uuid: u64) -> Slot {
         *self.index.entry((machine, uuid)).or_insert_with(|| {
             let slot = TrackSlot { machine, uuid, description: None, state: State::New, track: None, group: None };
@@ -154,13 +212,16 @@ impl EventTracks {
                     && first.merge == found.merge
                     && first.counter == found.counter;
                 if !agrees {
-                    return Err(Refused);
+                    return Err(Refused::Conflict);
                 }
                 if first.name.is_none() || (found.name.is_some() && first.merge == Merge::Never) {
                     first.name = found.name;
                 }
                 first.thread_name = found.thread_name.or(first.thread_name);
                 first.process_name = found.process_name.or(first.process_name);
+                if first.start == StartTimes::default() {
+                    first.start = found.start;
+                }
             }
             empty => *empty = Some(found),
         }
@@ -179,8 +240,10 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
             field::UUID => uuid = Some(f.as_u64()),
             field::PARENT_UUID => found.parent = f.as_u64(),
             field::NAME | field::STATIC_NAME | field::ATRACE_NAME => found.name = name(f.as_bytes(), strings),
+            START_TIMES_FIELD => found.start = StartTimes::read(f.as_bytes()),
             field::PROCESS => process = Some(f.as_bytes()),
             field::THREAD => thread = Some(f.as_bytes()),
+            field::STATE => found.is_state = true,
             field::COUNTER => found.counter = Some(read_counter(f.as_bytes(), strings)),
             field::DISALLOW_MERGING_WITH_SYSTEM_TRACKS => found.own_thread_track = f.as_bool(),
             field::DESCRIPTION => found.description = Some(strings.add(f.as_bytes())),
@@ -194,9 +257,9 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
             _ => {}
         }
     }
-    let uuid = uuid.ok_or(Refused)?;
+    let uuid = uuid.ok_or(Refused::Incomplete)?;
     if uuid == 0 && found.parent != 0 {
-        return Err(Refused);
+        return Err(Refused::Incomplete);
     }
     if let Some(bytes) = thread {
         let (mut pid, mut tid) = (None, None);
@@ -208,7 +271,7 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
                 _ => {}
             }
         }
-        found.owner = Owner::Thread { pid: pid.ok_or(Refused)?, tid: tid.ok_or(Refused)? };
+        found.owner = Owner::Thread { pid: pid.ok_or(Refused::Incomplete)?, tid: tid.ok_or(Refused::Incomplete)? };
     }
     if let Some(bytes) = process {
         let mut pid = None;
@@ -216,12 +279,13 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
             match f.id {
                 process_descriptor::field::PID => pid = Some(i64::from(f.as_i32())),
                 process_descriptor::field::PROCESS_NAME => found.process_name = name(f.as_bytes(), strings),
+                process_descriptor::field::CMDLINE => found.cmdline.push(strings.add(f.as_bytes())),
                 process_descriptor::field::START_TIMESTAMP_NS => found.process_start = f.as_i64(),
                 process_descriptor::field::PROCESS_LABELS => found.labels.push(strings.add(f.as_bytes())),
                 _ => {}
             }
         }
-        let pid = pid.ok_or(Refused)?;
+        let pid = pid.ok_or(Refused::Incomplete)?;
         if thread.is_none() {
             found.owner = Owner::Process { pid };
         }

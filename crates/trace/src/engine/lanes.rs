@@ -34,6 +34,11 @@ impl Lanes {
         self.lanes.first().map(|(track, _)| *track)
     }
 
+    /// Returns the tracks of all lanes.
+    pub(crate) fn tracks(&self) -> impl Iterator<Item = Row> {
+        self.lanes.iter().map(|(track, _)| *track)
+    }
+
     /// Adds a lane.
     pub(crate) fn push(&mut self, track: Row) -> usize {
         self.lanes.push((track, 0));
@@ -140,6 +145,11 @@ pub(crate) struct LaneGroups {
 }
 
 impl LaneGroups {
+    /// Returns the lanes of each group.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lanes> {
+        self.groups.iter()
+    }
+
     /// Returns the first name that was given for a key.
     pub(crate) fn first_name(
         &mut self,

@@ -4,18 +4,20 @@
 //! state of sequences and converts clocks. The sorter brings the records in the order of time, in
 //! bounded memory. The importers make the tables of them.
 
-mod context;
+pub(crate) mod context;
 mod counter_tracks;
 mod descriptors;
+pub(crate) mod event_details;
 mod event_tokenizer;
 mod event_track_rows;
-mod event_tracks;
+pub(crate) mod event_tracks;
 mod facts;
 mod flows;
 mod ftrace;
 mod lane_groups;
 mod lanes;
 mod legacy_events;
+mod meminfo_names;
 mod print_markers;
 mod processes;
 mod profiles;
@@ -27,10 +29,14 @@ mod sorter;
 mod stacks;
 mod statistics;
 mod stats;
+pub(crate) mod survey;
 mod syscalls;
 mod tokenizer;
 mod track_events;
 mod tracks;
+
+pub(crate) use self::slices::PENDING;
+pub(crate) use self::sorter::SORT_MEMORY;
 
 use std::io::{self, Read};
 
@@ -38,14 +44,19 @@ use esatto_schema::trace_packet::field as packet_field;
 
 use self::context::Context;
 use self::record::{Get, Kind, TrackEventRecord};
-use self::sorter::{SORT_MEMORY, Sorted};
+use self::sorter::Sorted;
+use self::survey::Survey;
 use self::tokenizer::Tokenizer;
+use crate::clock_conversion::Clocks;
 use crate::error::Error;
-use crate::machines::HOST;
+use crate::machines::{HOST, Machines};
 use crate::packet_reader::PacketReader;
+use crate::packet_sequence::{Sequence, State};
+use crate::problems::Problem;
 use crate::tables::Tables;
 
-/// Errors of a file that are kept; further ones are only counted.
+/// Errors of a file that are kept. Further ones are only counted, because each packet of a damaged
+/// file can be one.
 const MAX_KEPT_ERRORS: usize = 1000;
 
 /// A trace as tables.
@@ -54,7 +65,7 @@ const MAX_KEPT_ERRORS: usize = 1000;
 pub struct Engine {
     /// The content.
     pub tables: Tables,
-    /// Errors of the file. Everything readable has been read.
+    /// Errors of the file, in order. Everything readable has been read.
     pub errors: Vec<Error>,
     /// Errors beyond those in `errors`.
     pub more_errors: u64,
@@ -71,39 +82,91 @@ impl Engine {
     /// Reads a trace to its end. Records that wait to be sorted take about `sort_memory` bytes for
     /// each machine of the trace, and temporary files beyond that.
     pub fn read_with(file: impl Read, sort_memory: usize) -> Self {
-        let mut engine = Self::default();
+        Import::read(file, sort_memory, false).engine
+    }
+}
+
+/// A trace that has been read: its tables, and what they do not keep.
+#[derive(Debug, Default)]
+pub(crate) struct Import {
+    pub(crate) engine: Engine,
+    /// State of the import, without the tables.
+    pub(crate) context: Context,
+    pub(crate) sequences: Vec<Sequence>,
+    pub(crate) clocks: Clocks,
+    pub(crate) machines: Machines,
+    pub(crate) survey: Survey,
+    pub(crate) compressed_packets: u64,
+    pub(crate) inflated_bytes: u64,
+    pub(crate) is_gzipped: bool,
+    pub(crate) malformed_packets: u64,
+    /// The file ends within a packet.
+    pub(crate) is_torn: bool,
+    /// Cost of reading beyond a constant for each byte of the file.
+    pub(crate) work: u64,
+}
+
+impl Import {
+    /// Reads a trace to its end. With `keeps_events`, the context has the details of each event.
+    pub(crate) fn read(file: impl Read, sort_memory: usize, keeps_events: bool) -> Self {
+        let mut import = Self::default();
         let mut tokenizer = Tokenizer::new(sort_memory);
+        tokenizer.context.details.are_kept = keeps_events;
         let idle = tokenizer.context.symbol("swapper");
         let context = &mut tokenizer.context;
         context.processes.add_idle(&mut context.tables, HOST, idle);
-        for packet in PacketReader::new(file) {
+        let mut reader = PacketReader::new(file);
+        for packet in reader.by_ref() {
             if let Err(error) = packet.and_then(|packet| tokenizer.add(&packet)) {
-                if engine.errors.len() < MAX_KEPT_ERRORS {
-                    engine.errors.push(error);
-                } else {
-                    engine.more_errors += 1;
-                }
+                import.note(error);
             }
         }
         tokenizer.finish();
-        let trace_clock = tokenizer.clocks.trace_clock();
+        import.compressed_packets = reader.compressed_packets();
+        import.inflated_bytes = reader.inflated_bytes();
+        import.is_gzipped = reader.is_gzipped();
+        import.work = reader.work();
+        import.sort(tokenizer);
+        import
+    }
+
+    fn note(&mut self, error: Error) {
+        self.malformed_packets += u64::from(matches!(error, Error::Malformed { .. }));
+        self.is_torn |= error.is_end_of_file();
+        // An error that ends the reading is always kept.
+        let ends = matches!(error, Error::TooMuchWork { .. } | Error::InflatesTooMuch { .. });
+        if ends || self.engine.errors.len() < MAX_KEPT_ERRORS {
+            self.engine.errors.push(error);
+        } else {
+            self.engine.more_errors += 1;
+        }
+    }
+
+    /// Imports the records in the order of time.
+    fn sort(&mut self, tokenizer: Tokenizer) {
+        let Tokenizer { mut context, clocks, machines, survey, sorters, mut sequences, .. } = tokenizer;
+        for sequence in &mut sequences {
+            // Frees interned data.
+            sequence.state = State::default();
+        }
+        let trace_clock = clocks.trace_clock();
         let mut sorted = Vec::new();
-        for (machine, mut sorter) in core::mem::take(&mut tokenizer.sorters) {
-            engine.sort_error = sorter.failure.take().or_else(|| engine.sort_error.take());
-            let ahead = tokenizer.machines.ahead(machine, trace_clock).unwrap_or(0);
+        for (machine, mut sorter) in sorters {
+            self.engine.sort_error = sorter.failure.take().or_else(|| self.engine.sort_error.take());
+            let ahead = machines.ahead(machine, trace_clock).unwrap_or(0);
             match sorter.into_sorted() {
                 Ok(records) => sorted.push(Source { machine, ahead, records }),
-                Err(error) => engine.sort_error = Some(error),
+                Err(error) => self.engine.sort_error = Some(error),
             }
         }
-        let mut context = core::mem::take(&mut tokenizer.context);
-        drop(tokenizer);
         if let Err(error) = context.import(&mut sorted) {
-            engine.sort_error = Some(error);
+            self.engine.sort_error = Some(error);
         }
         context.finish(trace_clock);
-        engine.tables = context.tables;
-        engine
+        self.work += clocks.work();
+        self.engine.tables = core::mem::take(&mut context.tables);
+        (self.context, self.clocks, self.machines) = (context, clocks, machines);
+        (self.survey, self.sequences) = (survey, sequences);
     }
 }
 
@@ -174,6 +237,7 @@ impl Context {
     fn finish(&mut self, trace_clock: u32) {
         self.processes.finish(&mut self.tables);
         self.finish_facts(trace_clock);
+        self.problems.add(Problem::MisplacedEnd, self.slices.misplaced_ends);
         let stats = core::mem::take(&mut self.stats);
         stats.finish(&mut self.tables);
         debug_assert!(self.machines.get(&HOST).is_none_or(|row| row.index() == 0), "the host is first");

@@ -32,6 +32,8 @@ pub(crate) struct Processes {
     /// Arguments of processes.
     arguments: HashMap<Row, Vec<Arg>>,
     machines: HashMap<u32, Row>,
+    /// The words of command lines.
+    pub(crate) cmdlines: HashMap<Row, Vec<Symbol>>,
 }
 
 impl Processes {

@@ -208,6 +208,8 @@ pub(crate) struct TrackEventRecord {
     pub(crate) legacy: Option<LegacyRecord>,
     pub(crate) log: Option<LogRecord>,
     pub(crate) args: Vec<Arg>,
+    /// Its position in the list of details, if these are kept.
+    pub(crate) detail: Option<usize>,
 }
 
 /// The older form of events.
@@ -243,6 +245,7 @@ const LOG: u64 = 8;
 const ARGS: u64 = 16;
 const HAS_TRACK: u64 = 32;
 const VALUE: u64 = 64;
+const DETAIL: u64 = 128;
 
 impl TrackEventRecord {
     pub(crate) fn clear(&mut self) {
@@ -250,7 +253,7 @@ impl TrackEventRecord {
         self.terminating.clear();
         self.extra.clear();
         self.args.clear();
-        (self.legacy, self.log) = (None, None);
+        (self.legacy, self.log, self.detail) = (None, None, None);
         (self.name, self.category) = (None, None);
         (self.action, self.value) = (0, 0.0);
     }
@@ -264,7 +267,8 @@ impl TrackEventRecord {
             | flag(LOG, self.log.is_some())
             | flag(ARGS, !self.args.is_empty())
             | flag(HAS_TRACK, self.has_track)
-            | flag(VALUE, self.action == 4);
+            | flag(VALUE, self.action == 4)
+            | flag(DETAIL, self.detail.is_some());
         out.number(u64::from(self.action) << 8 | flags);
         out.index(self.track);
         out.index(self.sequence);
@@ -296,6 +300,9 @@ impl TrackEventRecord {
         }
         if flags & ARGS != 0 {
             put_args(out, &self.args);
+        }
+        if let Some(detail) = self.detail {
+            out.index(detail);
         }
     }
 
@@ -335,6 +342,9 @@ impl TrackEventRecord {
         }
         if flags & ARGS != 0 {
             get_args(record, &mut self.args);
+        }
+        if flags & DETAIL != 0 {
+            self.detail = Some(record.index());
         }
     }
 }

@@ -14,6 +14,8 @@ const MAX_OPEN_SLICES: usize = 512;
 pub(crate) struct Slices {
     /// Open slices by track, innermost last.
     open: Vec<Vec<Row>>,
+    /// Ends that closed a slice around open ones.
+    pub(super) misplaced_ends: u64,
 }
 
 /// A slice that begins.
@@ -134,6 +136,8 @@ impl Slices {
         tables.slice.dur.set(closed.index(), dur);
         if place + 1 == stack.len() {
             stack.pop();
+        } else {
+            self.misplaced_ends += 1;
         }
         Some(closed)
     }

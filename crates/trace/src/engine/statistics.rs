@@ -4,9 +4,9 @@ use esatto_protozero::Fields;
 use esatto_schema::{MeminfoCounters, VmstatCounters, process_stats, process_tree, sys_stats};
 
 use super::context::Context;
+use super::meminfo_names::meminfo_name;
 use super::processes::NameSource;
 use super::tracks::{Dimension, TrackSpec};
-use crate::counters::meminfo_name;
 use crate::tables::{ArgValue, Row};
 
 /// A memory counter of `ProcessStats.Process`: its key.
@@ -107,6 +107,8 @@ impl Context {
             // The trace processor takes a process with another parent for another process.
             upid = self.processes.start_process(&mut self.tables, machine, pid, None, None, None);
         }
+        let words = cmdline.iter().map(|word| self.tables.strings.add(word)).collect();
+        self.processes.cmdlines.insert(upid, words);
         let table = &mut self.tables.process;
         let index = upid.index();
         table.parent_upid[index] = Some(parent);

@@ -10,21 +10,28 @@ use esatto_schema::trace_packet::field as packet_field;
 
 use super::context::{Context, Generation};
 use super::descriptors::read_message;
+use super::event_tracks::Refused;
 use super::record::{Kind, Put as _, TrackEventRecord};
 use super::sorter::{Queue, Sorter};
 use super::stacks::Stacks;
+use super::survey::{Survey, widen};
 use crate::clock_conversion::{ClockKey, Clocks, clock_name};
 use crate::debug_annotation::ArgKeys;
+use crate::envelope::{Envelope, read_snapshot};
 use crate::error::Error;
-use crate::import::{Envelope, read_snapshot};
 use crate::machines::{HOST, Machines};
 use crate::packet_reader::Packet;
 use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
+use crate::problems::Problem;
+use crate::service_report::read_system_info;
 use crate::string_table::Symbol;
 use crate::tables::{ClockSnapshotRow, signed};
 
 /// Queue of all records but those of the kernel.
 const MAIN_QUEUE: Queue = 0;
+
+/// Clocks of a snapshot that are tried, if it lacks the clock of the trace. Each may cost a search.
+const MAX_TRIED_CLOCKS: usize = 4;
 
 /// State of the first stage.
 #[derive(Debug)]
@@ -32,6 +39,7 @@ pub(crate) struct Tokenizer {
     pub(crate) context: Context,
     pub(crate) clocks: Clocks,
     pub(crate) machines: Machines,
+    pub(crate) survey: Survey,
     /// Sorters by machine.
     pub(crate) sorters: BTreeMap<u32, Sorter>,
     sort_memory: usize,
@@ -45,6 +53,8 @@ pub(crate) struct Tokenizer {
     pub(super) keys: ArgKeys,
     pub(super) joined_categories: HashMap<Vec<Symbol>, Symbol>,
     pub(super) event: TrackEventRecord,
+    /// Position in the file of the packet that is read.
+    pub(super) offset: u64,
     snapshots: u32,
     pub(super) stacks: Stacks,
     /// Instances of the data source of perf samples, by sequence.
@@ -72,8 +82,9 @@ impl Tokenizer {
     pub(crate) fn new(sort_memory: usize) -> Self {
         Self {
             context: Context::default(),
-            clocks: Clocks::new(),
+            clocks: Clocks::default(),
             machines: Machines::default(),
+            survey: Survey::default(),
             sorters: BTreeMap::new(),
             sort_memory,
             sequences: Vec::new(),
@@ -84,6 +95,7 @@ impl Tokenizer {
             keys: ArgKeys::default(),
             joined_categories: HashMap::new(),
             event: TrackEventRecord::default(),
+            offset: 0,
             snapshots: 0,
             stacks: Stacks::default(),
             perf_sessions: HashMap::new(),
@@ -98,10 +110,14 @@ impl Tokenizer {
     pub(crate) fn add(&mut self, packet: &Packet) -> Result<(), Error> {
         let (envelope, fields) = Envelope::read(&packet.bytes);
         self.keys.allow(packet.bytes.len() as u64);
+        self.offset = packet.place.offset;
+        self.survey.add_packet(&envelope, packet.bytes.len() as u64);
         let sequence = self.sequence(envelope.machine, envelope.sequence);
         let entry = &mut self.sequences[sequence];
         let admitted = entry.admit(packet.bytes.len() as u64, envelope.flags, envelope.dropped, envelope.first);
         let begins = entry.begins;
+        entry.uid = envelope.uid.or(entry.uid);
+        entry.pid = envelope.pid.or(entry.pid);
         if envelope.flags & STATE_CLEARED != 0 {
             let thread = self.context.generations[self.current[sequence]].thread;
             self.current[sequence] = self.context.generations.len();
@@ -112,6 +128,9 @@ impl Tokenizer {
             self.take(sequence, &envelope);
         } else {
             self.context.stats.count("tokenizer_skipped_packets");
+            if envelope.flags & NEEDS_STATE != 0 && envelope.sequence == 0 {
+                self.context.problems.count(Problem::FlagsWithoutSequence);
+            }
         }
         if fields.is_malformed() {
             return Err(Error::Malformed { place: packet.place, at: fields.offset() as u64 });
@@ -162,11 +181,13 @@ impl Tokenizer {
             Some(ticks) => {
                 let absolute = self.clocks.absolute(clock, ticks);
                 if absolute < 0 {
+                    self.refuse_time(envelope);
                     return;
                 }
                 let converted = self.clocks.machine_time(clock, absolute);
                 if let Some(ts) = converted {
                     self.latest = self.latest.max(ts);
+                    widen(&mut self.sequences[sequence].times, ts);
                 }
                 match (converted, clock) {
                     (Some(ts), _) => Some(Time::Known(ts)),
@@ -180,6 +201,10 @@ impl Tokenizer {
             packet_field::TRACK_EVENT => {
                 let Some(time) = time.filter(|_| envelope.sequence != 0) else {
                     self.context.stats.count("track_event_tokenizer_errors");
+                    match time {
+                        Some(_) => self.context.problems.count(Problem::EventWithoutSequence),
+                        None => self.refuse_time(envelope),
+                    }
                     return;
                 };
                 if self.read_event(payload, sequence, machine) {
@@ -189,7 +214,7 @@ impl Tokenizer {
                 }
             }
             packet_field::TRACK_DESCRIPTOR => self.describe(payload, sequence, machine, time),
-            packet_field::FTRACE_EVENTS => self.add_ftrace(payload, sequence, machine),
+            packet_field::FTRACE_EVENTS => self.add_ftrace(payload, machine),
             packet_field::REMOTE_CLOCK_SYNC if machine != HOST => self.add_clock_sync(payload, machine),
             packet_field::PERF_SAMPLE => {
                 if let Some(time) = time {
@@ -217,7 +242,37 @@ impl Tokenizer {
                     out.extend(payload);
                 });
             }
-            _ => self.add_fact(id, payload, machine, time, sequence),
+            _ => {
+                self.report(id, payload, machine, time, sequence);
+                self.add_fact(id, payload, machine, time, sequence);
+            }
+        }
+    }
+
+    /// Counts an event without a time.
+    fn refuse_time(&mut self, envelope: &Envelope<'_>) {
+        if envelope.payload.is_some_and(|(id, _)| id == packet_field::TRACK_EVENT) {
+            self.context.problems.count(Problem::EventWithoutTimestamp);
+        }
+    }
+
+    /// Notes what the service, the probes and relays report about the recording.
+    fn report(&mut self, id: u32, payload: &[u8], machine: u32, time: Option<Time>, sequence: usize) {
+        match id {
+            packet_field::FTRACE_STATS => {
+                self.survey.ftrace_report.add_stats(self.sequences[sequence].id, payload);
+            }
+            packet_field::SYSTEM_INFO if machine != HOST => {
+                self.machines.set_system(machine, read_system_info(payload));
+            }
+            _ => {
+                let ts = match time {
+                    Some(Time::Known(ts)) => Some(ts),
+                    _ => None,
+                };
+                let ahead = self.machines.ahead(machine, self.clocks.trace_clock());
+                self.survey.meta.add(id, payload, ts.zip(ahead).map(|(ts, ahead)| ts.saturating_sub(ahead)));
+            }
         }
     }
 
@@ -251,9 +306,16 @@ impl Tokenizer {
 
     fn describe(&mut self, payload: &[u8], sequence: usize, machine: u32, time: Option<Time>) {
         let context = &mut self.context;
-        let Ok(slot) = context.event_tracks.describe(payload, machine, &mut context.tables.strings) else {
-            context.stats.count("track_event_tokenizer_errors");
-            return;
+        let slot = match context.event_tracks.describe(payload, machine, &mut context.tables.strings) {
+            Ok(slot) => slot,
+            Err(refused) => {
+                context.stats.count("track_event_tokenizer_errors");
+                context.problems.count(match refused {
+                    Refused::Incomplete => Problem::DescriptorIncomplete,
+                    Refused::Conflict => Problem::DescriptorConflict,
+                });
+                return;
+            }
         };
         use super::event_tracks::Owner;
         let owner = context.event_tracks.slots[slot].description.as_ref().map(|description| description.owner);
@@ -272,12 +334,16 @@ impl Tokenizer {
         let (readings, primary) = read_snapshot(bytes, sequence, machine);
         if self.clocks.add(&readings, primary.filter(|_| machine == HOST)).is_err() {
             self.context.stats.count("invalid_clock_snapshots");
+            self.context.problems.count(Problem::ClockSnapshotInvalid);
             return;
         }
         let trace_clock = ClockKey::of_machine(self.clocks.trace_clock(), machine);
         let own = readings.iter().find(|reading| Some(reading.clock) == trace_clock).map(|reading| reading.ticks);
         let ts = own.map(signed).or_else(|| {
-            readings.iter().find_map(|reading| self.clocks.machine_time(Some(reading.clock), signed(reading.ticks)))
+            readings
+                .iter()
+                .take(MAX_TRIED_CLOCKS)
+                .find_map(|reading| self.clocks.machine_time(Some(reading.clock), signed(reading.ticks)))
         });
         let Some(ts) = ts else { return };
         let snapshot_id = self.snapshots;
@@ -308,19 +374,19 @@ impl Tokenizer {
             let readings: Option<Vec<Reading>> = values.into_iter().map(reading).collect();
             if readings.is_none_or(|readings| self.clocks.relate(&readings).is_err()) {
                 self.context.stats.count("invalid_clock_snapshots");
+                self.context.problems.count(Problem::ClockSnapshotInvalid);
             }
         }
     }
 
     /// Splits a bundle of kernel events.
-    fn add_ftrace(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
+    fn add_ftrace(&mut self, bytes: &[u8], machine: u32) {
         use esatto_schema::ftrace_event_bundle::field;
         /// Field of `FtraceEvent`.
         const TIMESTAMP: u32 = 1;
         let cpu = Fields::new(bytes).find(|f| f.id == field::CPU).map_or(0, |f| f.as_u32());
         let queue = Queue::try_from(cpu.saturating_add(1)).unwrap_or(Queue::MAX);
         let clock = Fields::new(bytes).find(|f| f.id == field::FTRACE_CLOCK).map_or(0, |f| f.as_i32());
-        let _ = sequence;
         if clock != 0 && clock != 2 {
             // The kernel's own clocks are not related to others here.
             self.context.stats.count("ftrace_clock_not_read");
@@ -328,6 +394,7 @@ impl Tokenizer {
         for f in Fields::new(bytes) {
             match f.id {
                 field::EVENT => {
+                    self.survey.ftrace_events += 1;
                     let ts = Fields::new(f.as_bytes()).find(|f| f.id == TIMESTAMP).map(|f| f.as_i64());
                     let Some(ts) = ts.filter(|&ts| ts >= 0) else {
                         self.context.stats.count("ftrace_bundle_tokenizer_errors");
@@ -349,8 +416,10 @@ impl Tokenizer {
                     }
                 }
                 field::COMPACT_SCHED => self.add_compact(f.as_bytes(), cpu, queue, machine),
+                field::LOST_EVENTS => self.survey.ftrace_losses += u64::from(f.as_bool()),
                 _ => {}
             }
+            self.survey.ftrace_report.add_bundle_field(f.id, || f.as_u64());
         }
     }
 
@@ -402,6 +471,7 @@ impl Tokenizer {
             record.number(flags.map_or(0, |flags| u64::from(flags) + 1));
             records.push((ts, record));
         }
+        self.survey.ftrace_events += records.len() as u64;
         for (ts, record) in records {
             self.latest = self.latest.max(ts);
             self.push(machine, Time::Known(ts), queue, |out| out.extend(record));
@@ -413,7 +483,10 @@ impl Tokenizer {
         for Pending { machine, clock, absolute, record } in core::mem::take(&mut self.pending) {
             match self.clocks.machine_time(Some(clock), absolute) {
                 Some(ts) => self.sorter(machine).push(ts, MAIN_QUEUE, |out| out.extend(record)),
-                None => self.context.stats.count("clock_sync_failure_no_path"),
+                None => {
+                    self.context.stats.count("clock_sync_failure_no_path");
+                    self.context.problems.count(Problem::ClockUnresolved);
+                }
             }
         }
         if self.keys.left_out > 0 {

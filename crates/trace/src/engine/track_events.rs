@@ -1,10 +1,13 @@
 //! Import of track events in the order of time.
 
 use super::context::{Context, Generation};
+use super::event_details::ImportedEvent;
 use super::event_track_rows::EventTrack;
 use super::event_tracks::Scope;
 use super::record::{LegacyRecord, TrackEventRecord};
 use super::slices::{Begin, PENDING};
+use crate::event_type::EventType;
+use crate::problems::Problem;
 use crate::tables::{Arg, LogRow, Row};
 
 const BEGIN: u8 = 1;
@@ -15,27 +18,62 @@ const COUNTER: u8 = 4;
 impl Context {
     /// Imports an event. Its machine is that of its track.
     pub(crate) fn import_track_event(&mut self, ts: i64, machine: u32, event: &TrackEventRecord) {
-        let Some(&generation) = self.generations.get(event.sequence) else { return };
-        let own_thread = generation.thread;
-        let (track, scope) = if let (false, Some((pid, tid))) = (event.has_track, own_thread) {
-            let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
-            (EventTrack::Single(self.tracks.thread(&mut self.tables, utid)), Scope::Thread(utid))
-        } else {
-            // Most events of the older form need a thread.
-            let needs_thread = event.action == 0 && event.legacy.is_some_and(LegacyRecord::needs_thread);
-            let resolved = self.resolve_track(event.track);
-            if needs_thread && own_thread.is_none() && !matches!(resolved, Some((Scope::Thread(_), _))) {
+        let track = self.track_of_event(machine, event);
+        let slice = match track {
+            Some((track, scope)) => self.import_event_on_track(ts, machine, event, (track, scope)),
+            None => {
                 self.stats.count("track_event_parser_errors");
-                return;
+                self.problems.count(Problem::MissingAncestor);
+                None
             }
-            let first_name = if event.action == COUNTER { None } else { event.name };
-            let Some(track) = self.event_track(event.track, first_name, generation.has_first) else {
-                self.stats.count("track_event_parser_errors");
-                return;
-            };
-            let scope = self.resolve_track(event.track).map_or(Scope::Global, |(scope, _)| scope);
-            (track, scope)
         };
+        if let Some(detail) = event.detail {
+            let track = track.and_then(|(track, _)| self.row_of(track));
+            let ends = self.details.list[detail].event_type() == EventType::SliceEnd;
+            let slice = slice.filter(|_| !ends);
+            self.details.imported.push(ImportedEvent { detail, ts, track, slice });
+        }
+    }
+
+    /// Returns the row of a track, or of its first lane.
+    fn row_of(&mut self, track: EventTrack) -> Option<Row> {
+        match track {
+            EventTrack::Single(row) => Some(row),
+            EventTrack::Lanes { group, .. } => self.lanes(group).first(),
+        }
+    }
+
+    /// Returns the track of an event, and who it belongs to; `None` if an ancestor of the track is
+    /// missing.
+    fn track_of_event(&mut self, machine: u32, event: &TrackEventRecord) -> Option<(EventTrack, Scope)> {
+        let generation = *self.generations.get(event.sequence)?;
+        let own_thread = generation.thread;
+        if let (false, Some((pid, tid))) = (event.has_track, own_thread) {
+            let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
+            return Some((EventTrack::Single(self.tracks.thread(&mut self.tables, utid)), Scope::Thread(utid)));
+        }
+        // Most events of the older form need a thread.
+        let needs_thread = event.action == 0 && event.legacy.is_some_and(LegacyRecord::needs_thread);
+        let resolved = self.resolve_track(event.track);
+        if needs_thread && own_thread.is_none() && !matches!(resolved, Some((Scope::Thread(_), _))) {
+            return None;
+        }
+        let first_name = if event.action == COUNTER { None } else { event.name };
+        let track = self.event_track(event.track, first_name, generation.has_first)?;
+        let scope = self.resolve_track(event.track).map_or(Scope::Global, |(scope, _)| scope);
+        Some((track, scope))
+    }
+
+    /// Imports an event. Returns the slice that it began or ended.
+    fn import_event_on_track(
+        &mut self,
+        ts: i64,
+        machine: u32,
+        event: &TrackEventRecord,
+        (track, scope): (EventTrack, Scope),
+    ) -> Option<Row> {
+        let generation = *self.generations.get(event.sequence)?;
+        let own_thread = generation.thread;
         let mut args = event.args.clone();
         let is_default = self.event_tracks.slots.get(event.track).is_none_or(|slot| slot.uuid == 0);
         if let (false, Some((pid, tid)), false) = (matches!(scope, Scope::Thread(_)), own_thread, is_default) {
@@ -61,7 +99,7 @@ impl Context {
             (_, Some(legacy)) => self.legacy_event((track, scope), ts, event, &legacy, &mut args, generation),
             _ => None,
         };
-        let Some(slice) = slice else { return };
+        let slice = slice?;
         if let (Some(time), true) = (thread_time, matches!(scope, Scope::Thread(_))) {
             self.set_thread_time(slice, time);
         }
@@ -78,6 +116,7 @@ impl Context {
                 _ => {}
             }
         }
+        Some(slice)
     }
 
     /// Notes the processor time at the begin or at the end of a slice.
@@ -145,14 +184,17 @@ impl Context {
         let (category, name) = (event.category, event.name);
         let slice = match track {
             EventTrack::Single(track) => self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, category),
-            EventTrack::Lanes { group, member } => {
-                let lane = self.lanes(group).lane_of(member)?;
+            EventTrack::Lanes { group, member } => self.lanes(group).lane_of(member).and_then(|lane| {
                 let track = self.lanes(group).track(lane);
                 let slice = self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, category);
                 self.note_lane(group, lane);
                 slice
-            }
-        }?;
+            }),
+        };
+        let Some(slice) = slice else {
+            self.problems.count(Problem::UnmatchedEnd);
+            return None;
+        };
         self.extend_slice(slice, args);
         Some(slice)
     }
@@ -183,7 +225,10 @@ impl Context {
             b'b' | b'e' | b'n' | b'S' | b'T' | b'p' | b'F' => {
                 self.async_event(scope, ts, event, legacy, args, generation)
             }
-            _ => None,
+            _ => {
+                self.problems.count(Problem::LegacyPhase);
+                None
+            }
         }
     }
 }

@@ -1,90 +1,71 @@
-//! Content of a summary, counted in what was read.
+//! Content of a summary, counted in the tables and in what the tables do not keep.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::track_groups::TrackGroups;
 use super::{
-    ClockSummary, CounterSummary, MachineSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary,
-    TRACING_STARTED, ThreadSummary, TrackSummary, TypeSummary,
+    ClockSummary, MachineSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary, TRACING_STARTED,
+    ThreadSummary, TypeSummary,
 };
 use crate::clock_conversion::{BOOTTIME, ClockKey, clock_name};
-use crate::counters::Scope;
+use crate::engine::event_tracks::{Owner, Scope, StartTimes};
+use crate::engine::survey::{packet_type, widen};
+use crate::engine::{Import, PENDING};
 use crate::error::Error;
-use crate::import::Import;
 use crate::machines::HOST;
-use crate::processes::{Process, StartTimes};
+use crate::problems::Problem;
 use crate::string_table::Symbol;
-use crate::timeline::Timeline;
+use crate::tables::{Arg, Row, Table as _, Tables};
 use crate::trace::TrackType;
 
-/// Longest name of a track; longer ones are cut.
-const MAX_TRACK_NAME_CHARS: usize = 1000;
-
 impl Summary {
-    pub(super) fn new(mut import: Import, timeline: &Timeline, errors: Vec<Error>, counts: (u64, u64, bool)) -> Self {
-        let starts = starts(&mut import);
-        let (slices, categories) = slices(&import, timeline);
-        let counters = counters(&import, timeline);
-        let bounds_ns =
-            timeline.bounds.map(|(from, to)| if from == to { (from, to.saturating_add(1)) } else { (from, to) });
-        let interning = import.problems.iter().filter(|(problem, _)| problem.is_interning());
-        Self {
-            errors,
-            more_errors: 0,
-            work: 0,
-            malformed_packets: 0,
-            is_torn: false,
-            packets: import.by_type.values().map(|tally| tally.packets).sum(),
-            packet_bytes: import.by_type.values().map(|tally| tally.bytes).sum(),
-            compressed_packets: counts.0,
-            inflated_bytes: counts.1,
-            gzipped: counts.2,
-            packets_by_type: import
+    /// Counts the content of a trace. It takes the errors and the reports of the service away.
+    pub(super) fn new(import: &mut Import) -> Self {
+        let packet_times_ns = use_time_of_host(import);
+        let starts = starts(import);
+        let survey = core::mem::take(&mut import.survey);
+        let Import { engine, context, sequences, clocks, .. } = &*import;
+        let tables = &engine.tables;
+        let groups = TrackGroups::new(tables, context);
+        let (slices, categories) = slices(tables, &groups);
+        let (arguments, distinct_arguments) = arguments(tables);
+        let problems = &context.problems;
+        let interning = problems.iter().filter(|(problem, _)| problem.is_interning());
+        let mut summary = Self {
+            errors: Vec::new(),
+            more_errors: engine.more_errors,
+            work: import.work,
+            malformed_packets: import.malformed_packets,
+            is_torn: import.is_torn,
+            packets: survey.by_type.values().map(|tally| tally.packets).sum(),
+            packet_bytes: survey.by_type.values().map(|tally| tally.bytes).sum(),
+            compressed_packets: import.compressed_packets,
+            inflated_bytes: import.inflated_bytes,
+            gzipped: import.is_gzipped,
+            packets_by_type: survey
                 .by_type
                 .iter()
-                .map(|(&id, tally)| (Import::type_name(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
+                .map(|(&id, tally)| (packet_type(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
                 .collect(),
-            machines: machines(&import),
-            sequences: sequences(&import),
-            skipped_packets: import.sequences.iter().map(|sequence| sequence.skipped).sum(),
-            processes: processes(&import, timeline, &starts),
-            tracks: timeline
-                .groups
-                .iter()
-                .map(|group| TrackSummary {
-                    track_type: group.kind.into(),
-                    machine_id: group.track.machine,
-                    uuid: group.track.uuid,
-                    name: group.name.map(|name| shortened(import.strings.get(name))),
-                    pid: group.process.map(|index| import.processes.processes[index].pid),
-                    process_name: group
-                        .process
-                        .and_then(|index| import.processes.processes[index].name)
-                        .map(|name| shortened(import.strings.get(name))),
-                    tid: group.thread.map(|index| import.processes.threads[index].tid),
-                    thread_name: group
-                        .thread
-                        .and_then(|index| import.processes.threads[index].name)
-                        .map(|name| shortened(import.strings.get(name))),
-                    lanes: group.lanes(),
-                    lanes_with_slices: group.lanes_with_slices(),
-                    slices: group.slices,
-                    counter_values: group.counter_values,
-                })
-                .collect(),
+            machines: machine_list(import, survey.meta.system.as_ref()),
+            sequences: sequences.iter().map(sequence).collect(),
+            skipped_packets: sequences.iter().map(|sequence| sequence.skipped).sum(),
+            processes: processes(import, &groups, &starts),
+            tracks: groups.summaries(tables),
+            track_count: tables.track.rows(),
             slices,
-            states: timeline.states,
-            counters,
-            flows: timeline.flows.len() as u64,
-            annotations: import.annotation_count,
-            arguments: import.arguments,
-            distinct_arguments: import.distinct_arguments,
+            states: survey.states,
+            counters: groups.counters(tables),
+            flows: tables.flow.rows() as u64,
+            annotations: survey.annotations,
+            arguments,
+            distinct_arguments,
             categories,
-            ftrace_events: import.ftrace_events,
-            ftrace_losses: import.ftrace_losses,
-            ftrace_report: import.ftrace_report,
-            trace_clock: import.clocks.trace_clock(),
-            clocks: import
-                .clocks
+            ftrace_events: survey.ftrace_events,
+            ftrace_losses: survey.ftrace_losses,
+            ftrace_report: survey.ftrace_report,
+            trace_clock: clocks.trace_clock(),
+            clocks: clocks
                 .seen()
                 .iter()
                 .map(|(&(machine_id, id), seen)| ClockSummary {
@@ -96,32 +77,74 @@ impl Summary {
                     last: seen.last,
                 })
                 .collect(),
-            clock_snapshots: import.clocks.snapshots(),
-            sequence_clocks: import.clocks.sequence_clocks(),
-            bounds_ns,
-            packet_times_ns: import.packet_times,
+            clock_snapshots: clocks.snapshots(),
+            sequence_clocks: clocks.sequence_clocks(),
+            bounds_ns: bounds(tables),
+            packet_times_ns,
             config_text: None,
-            uuid: import.meta.uuid.map(|(msb, lsb)| uuid(msb, lsb)),
+            uuid: survey.meta.uuid.map(|(msb, lsb)| uuid(msb, lsb)),
             interning_errors: interning.map(|(_, number)| number).sum(),
-            problems: import.problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
-            config: import.meta.config,
-            system: import.meta.system,
-            stats: import.meta.stats,
-            first_stats: import.meta.first_stats,
-            progress: import.meta.progress,
-            service_events: import.meta.events,
-            triggers: import.meta.triggers,
-            data_source_problems: import.meta.data_source_problems,
+            problems: problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
+            config: survey.meta.config,
+            system: survey.meta.system,
+            stats: survey.meta.stats,
+            first_stats: survey.meta.first_stats,
+            progress: survey.meta.progress,
+            service_events: survey.meta.events,
+            triggers: survey.meta.triggers,
+            data_source_problems: survey.meta.data_source_problems,
+        };
+        summary.errors = core::mem::take(&mut import.engine.errors);
+        if let Some(error) = &import.engine.sort_error {
+            summary.errors.push(Error::TemporaryFile { why: error.to_string() });
         }
+        summary
     }
 }
 
-/// Shortens the name of a track, because many tracks may have it from one interned string.
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(MAX_TRACK_NAME_CHARS) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}…", &name[..end]),
+/// Converts the times of packets to those of the host. Returns the earliest and the latest one. A
+/// machine whose clocks are not related to those of the host keeps its own times, as in the trace
+/// processor.
+fn use_time_of_host(import: &mut Import) -> Option<(i64, i64)> {
+    let trace_clock = import.clocks.trace_clock();
+    let first = import.sequences.first().map(|sequence| sequence.machine);
+    let (mut all, mut is_several, mut unrelated) = (None, false, HashSet::new());
+    for sequence in &mut import.sequences {
+        is_several |= first != Some(sequence.machine);
+        let Some((from, to)) = &mut sequence.times else { continue };
+        let ahead = import.machines.ahead(sequence.machine, trace_clock).unwrap_or_else(|| {
+            unrelated.insert(sequence.machine);
+            0
+        });
+        for ts in [from, to] {
+            *ts = ts.saturating_sub(ahead);
+            widen(&mut all, *ts);
+        }
     }
+    if is_several {
+        import.context.problems.add(Problem::UnrelatedMachine, unrelated.len() as u64);
+    }
+    all
+}
+
+/// Returns the begin of the first event and the end of the last one.
+fn bounds(tables: &Tables) -> Option<(i64, i64)> {
+    let mut bounds = None;
+    for row in 0..tables.slice.rows() {
+        let (ts, dur) = (tables.slice.ts.get(row), tables.slice.dur.get(row));
+        widen(&mut bounds, ts);
+        widen(&mut bounds, ts.saturating_add(dur.max(0)));
+    }
+    let events = [&tables.counter.ts, &tables.sched.ts, &tables.ftrace_event.ts, &tables.android_logs.ts];
+    for column in events {
+        for row in 0..column.len() {
+            widen(&mut bounds, column.get(row));
+        }
+    }
+    for ts in tables.perf_sample.ts.iter().chain(&tables.cpu_profile_stack_sample.ts) {
+        widen(&mut bounds, *ts);
+    }
+    bounds.map(|(from, to)| if from == to { (from, to.saturating_add(1)) } else { (from, to) })
 }
 
 fn uuid(msb: u64, lsb: u64) -> String {
@@ -129,18 +152,18 @@ fn uuid(msb: u64, lsb: u64) -> String {
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
-fn machines(import: &Import) -> Vec<MachineSummary> {
+fn machine_list(import: &Import, host: Option<&crate::service_report::SystemInfo>) -> Vec<MachineSummary> {
     let ids: BTreeSet<u32> = import.sequences.iter().map(|sequence| sequence.machine).collect();
     let machine = |id| MachineSummary {
         id,
         ahead_ns: import.machines.ahead(id, import.clocks.trace_clock()),
-        system: if id == HOST { import.meta.system.clone() } else { import.machines.system(id).cloned() },
+        system: if id == HOST { host.cloned() } else { import.machines.system(id).cloned() },
     };
     ids.into_iter().map(machine).collect()
 }
 
-fn sequences(import: &Import) -> Vec<SequenceSummary> {
-    let sequence = |sequence: &crate::packet_sequence::Sequence| SequenceSummary {
+fn sequence(sequence: &crate::packet_sequence::Sequence) -> SequenceSummary {
+    SequenceSummary {
         id: sequence.id,
         machine_id: sequence.machine,
         uid: sequence.uid,
@@ -152,8 +175,7 @@ fn sequences(import: &Import) -> Vec<SequenceSummary> {
         skipped_packets: sequence.skipped,
         losses: sequence.losses,
         loss_causes: sequence.causes.clone(),
-    };
-    import.sequences.iter().map(sequence).collect()
+    }
 }
 
 /// When a process began, in the time of the trace.
@@ -174,16 +196,26 @@ fn starts(import: &mut Import) -> Vec<Start> {
             *first = ns.min(*first);
         }
     }
-    let began = import.meta.events.iter().find(|event| event.name == TRACING_STARTED).and_then(|event| event.ts_ns);
-    let start = |process: &Process| {
-        let boottime = ClockKey::of_machine(BOOTTIME, process.machine);
+    let mut told: HashMap<Row, StartTimes> = HashMap::new();
+    for slot in &import.context.event_tracks.slots {
+        let Some(description) = &slot.description else { continue };
+        if let (Owner::Process { .. }, Some(Scope::Process(upid))) = (description.owner, slot.scope()) {
+            told.insert(upid, description.start);
+        }
+    }
+    let events = &import.survey.meta.events;
+    let began = events.iter().find(|event| event.name == TRACING_STARTED).and_then(|event| event.ts_ns);
+    let tables = &import.engine.tables;
+    let start = |row: usize| {
+        let (machine, pid) = (tables.machine_id(tables.process.machine_id[row]), tables.process.pid[row]);
+        let boottime = ClockKey::of_machine(BOOTTIME, machine);
         // As the events of its machine.
-        let ahead = import.machines.ahead(process.machine, import.clocks.trace_clock()).unwrap_or(0);
+        let ahead = import.machines.ahead(machine, import.clocks.trace_clock()).unwrap_or(0);
         let mut in_trace = |ns: Option<u64>| {
             let ns = import.clocks.machine_time(boottime, i64::try_from(ns?).ok()?)?;
             Some(ns.saturating_sub(ahead))
         };
-        let StartTimes { connected, ready, enabled } = process.start;
+        let StartTimes { connected, ready, enabled } = told.get(&Row::new(row)).copied().unwrap_or_default();
         let [connected, ready, enabled] = [connected, ready, enabled].map(&mut in_trace);
         let missing = match (began, connected, enabled) {
             // A program that was there before begins with the session.
@@ -192,26 +224,25 @@ fn starts(import: &mut Import) -> Vec<Start> {
             }
             _ => None,
         };
-        let first_packet = first_packets.get(&(process.machine, process.pid)).copied();
-        Start { connected, enabled, first_packet, missing }
+        Start { connected, enabled, first_packet: first_packets.get(&(machine, pid)).copied(), missing }
     };
-    import.processes.processes.iter().map(start).collect()
+    (0..tables.process.rows()).map(start).collect()
 }
 
-fn processes(import: &Import, timeline: &Timeline, starts: &[Start]) -> Vec<ProcessSummary> {
-    let text = |symbol: Symbol| import.strings.owned(symbol);
-    let all = &import.processes;
-    let mut list: Vec<ProcessSummary> = all
-        .processes
-        .iter()
+fn processes(import: &Import, groups: &TrackGroups, starts: &[Start]) -> Vec<ProcessSummary> {
+    let tables = &import.engine.tables;
+    let (processes, threads) = (&tables.process, &tables.thread);
+    let text = |symbol: Symbol| tables.strings.owned(symbol);
+    let cmdline = |row: usize| import.context.processes.cmdlines.get(&Row::new(row));
+    let mut list: Vec<ProcessSummary> = (0..processes.rows())
         .zip(starts)
-        .map(|(process, start)| ProcessSummary {
-            machine_id: process.machine,
-            pid: process.pid,
-            name: process.name.map(text),
-            cmdline: process.cmdline.iter().copied().map(text).collect(),
-            parent_pid: process.parent,
-            uid: process.uid,
+        .map(|(row, start)| ProcessSummary {
+            machine_id: tables.machine_id(processes.machine_id[row]),
+            pid: processes.pid[row],
+            name: processes.name[row].map(text),
+            cmdline: cmdline(row).map_or_else(Vec::new, |words| words.iter().copied().map(text).collect()),
+            parent_pid: processes.parent_upid[row].map(|parent| processes.pid[parent.index()]).filter(|&pid| pid != 0),
+            uid: processes.uid[row].and_then(|uid| i32::try_from(uid).ok()),
             connected_ns: start.connected,
             enabled_ns: start.enabled,
             first_packet_ns: start.first_packet,
@@ -220,19 +251,25 @@ fn processes(import: &Import, timeline: &Timeline, starts: &[Start]) -> Vec<Proc
             threads: Vec::new(),
         })
         .collect();
-    let mut of_threads = vec![0; all.threads.len()];
-    for group in &timeline.groups {
-        if let Some(process) = group.process {
-            list[process].slices += group.slices;
+    let mut of_threads = vec![0; threads.rows()];
+    for (track, &slices) in groups.slices.iter().enumerate() {
+        let utid = tables.track.utid[track];
+        let upid = utid.and_then(|utid| threads.upid[utid.index()]).or(tables.track.upid[track]);
+        if let Some(upid) = upid {
+            list[upid.index()].slices += slices;
         }
-        if let Some(thread) = group.thread {
-            of_threads[thread] += group.slices;
+        if let Some(utid) = utid {
+            of_threads[utid.index()] += slices;
         }
     }
-    for (thread, slices) in all.threads.iter().zip(of_threads) {
-        let summary = ThreadSummary { tid: thread.tid, name: thread.name.map(text), slices };
-        list[thread.process].threads.push(summary);
+    for (row, slices) in of_threads.into_iter().enumerate() {
+        if let Some(upid) = threads.upid[row] {
+            let summary = ThreadSummary { tid: threads.tid[row], name: threads.name[row].map(text), slices };
+            list[upid.index()].threads.push(summary);
+        }
     }
+    // The idle process of each machine.
+    list.retain(|process| process.pid != 0);
     list.sort_by_key(|process| (process.machine_id, process.pid));
     for process in &mut list {
         process.threads.sort_by_key(|thread| thread.tid);
@@ -240,17 +277,20 @@ fn processes(import: &Import, timeline: &Timeline, starts: &[Start]) -> Vec<Proc
     list
 }
 
-fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<String, u64>) {
-    let mut summary = SliceSummary { count: timeline.slices.len() as u64, ..SliceSummary::default() };
+fn slices(tables: &Tables, groups: &TrackGroups) -> (SliceSummary, BTreeMap<String, u64>) {
+    let table = &tables.slice;
+    let mut summary = SliceSummary { count: table.rows() as u64, ..SliceSummary::default() };
     let mut by_name: HashMap<(Option<Symbol>, TrackType), NameSummary> = HashMap::new();
     let mut by_category: HashMap<Symbol, u64> = HashMap::new();
-    for slice in &timeline.slices {
-        summary.instants += u64::from(slice.instant);
-        summary.unfinished += u64::from(slice.duration.is_none());
-        summary.max_depth = summary.max_depth.max(slice.depth + 1);
-        let track_type = timeline.group(slice.track).map_or(TrackType::Custom, |group| group.kind.into());
-        let entry = by_name.entry((slice.name, track_type)).or_insert_with(|| NameSummary {
-            name: slice.name.map(|name| import.strings.owned(name)),
+    for row in 0..table.rows() {
+        let dur = table.dur.get(row);
+        let (is_instant, is_unfinished) = (dur == 0, dur == PENDING);
+        summary.instants += u64::from(is_instant);
+        summary.unfinished += u64::from(is_unfinished);
+        summary.max_depth = summary.max_depth.max(u32::from(table.depth[row]) + 1);
+        let (name, track_type) = (table.name[row], groups.kind(table.track_id[row]));
+        let entry = by_name.entry((name, track_type)).or_insert_with(|| NameSummary {
+            name: name.map(|name| tables.strings.owned(name)),
             track_type,
             count: 0,
             instants: 0,
@@ -260,14 +300,14 @@ fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<Strin
             max_ns: 0,
         });
         entry.count += 1;
-        entry.instants += u64::from(slice.instant);
-        entry.unfinished += u64::from(slice.duration.is_none());
-        if let Some(duration) = slice.duration.filter(|_| !slice.instant) {
-            entry.total_ns = entry.total_ns.saturating_add(duration);
-            entry.min_ns = entry.min_ns.min(duration);
-            entry.max_ns = entry.max_ns.max(duration);
+        entry.instants += u64::from(is_instant);
+        entry.unfinished += u64::from(is_unfinished);
+        if dur > 0 {
+            entry.total_ns = entry.total_ns.saturating_add(dur);
+            entry.min_ns = entry.min_ns.min(dur);
+            entry.max_ns = entry.max_ns.max(dur);
         }
-        for &category in import.events.categories(&import.events.list[slice.event as usize]) {
+        if let Some(category) = table.category[row] {
             *by_category.entry(category).or_default() += 1;
         }
     }
@@ -279,53 +319,22 @@ fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<Strin
         let by_count = b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name));
         by_count.then_with(|| a.track_type.name().cmp(b.track_type.name()))
     });
-    let categories = by_category.into_iter().map(|(name, count)| (import.strings.owned(name), count)).collect();
+    let mut categories: BTreeMap<String, u64> = BTreeMap::new();
+    for (list, slices) in by_category {
+        for category in tables.strings.get(list).split(',') {
+            *categories.entry(category.to_owned()).or_default() += slices;
+        }
+    }
     (summary, categories)
 }
 
-fn counters(import: &Import, timeline: &Timeline) -> Vec<CounterSummary> {
-    let pid_of = |index: usize| import.processes.processes[index].pid;
-    let counter = |counter: &crate::counters::Counter| {
-        let (mut name, mut pid) = (import.strings.owned(counter.name), None);
-        let machine_id = match counter.scope {
-            Scope::Machine(machine) | Scope::Cpu(machine, _) | Scope::Item(machine, _) => machine,
-            Scope::Process(index) => import.processes.processes[index].machine,
-            Scope::Track(track) => track.machine,
-        };
-        let scope = match &counter.scope {
-            Scope::Machine(_) => String::new(),
-            Scope::Cpu(_, cpu) => format!("cpu {cpu}"),
-            Scope::Item(_, item) => item.clone(),
-            Scope::Process(index) => {
-                pid = Some(pid_of(*index));
-                format!("process {}", pid_of(*index))
-            }
-            Scope::Track(track) => {
-                let group = timeline.group(*track);
-                let process = group.and_then(|group| group.process);
-                let thread = group.and_then(|group| group.thread);
-                pid = process.map(pid_of);
-                if name.is_empty() {
-                    name = format!("track {:#x}", track.uuid);
-                }
-                match (thread, pid) {
-                    (Some(thread), _) => format!("thread {}", import.processes.threads[thread].tid),
-                    (None, Some(pid)) => format!("process {pid}"),
-                    (None, None) => String::new(),
-                }
-            }
-        };
-        CounterSummary {
-            machine_id,
-            name,
-            scope,
-            pid,
-            values: counter.values,
-            min: counter.min,
-            max: counter.max,
-            first: counter.first.1,
-            last: counter.last.1,
-        }
-    };
-    import.counters.list.iter().map(counter).collect()
+/// Counts the arguments that annotations of slices make; the second number counts equal sets once.
+fn arguments(tables: &Tables) -> (u64, u64) {
+    let mut uses: HashMap<Row, u64> = HashMap::new();
+    for set in tables.slice.arg_set_id.iter().flatten() {
+        *uses.entry(*set).or_default() += 1;
+    }
+    let is_of_annotation = |arg: &&Arg| tables.strings.get(arg.key).starts_with("debug.");
+    let size = |set: Row| tables.args.set(set).iter().filter(is_of_annotation).count() as u64;
+    uses.iter().fold((0, 0), |(all, distinct), (&set, &uses)| (all + size(set) * uses, distinct + size(set)))
 }

@@ -6,24 +6,19 @@ mod losses;
 mod machine_column;
 mod table;
 mod text;
+mod track_groups;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use crate::engine::{Engine, Import, SORT_MEMORY};
 use crate::error::Error;
 use crate::ftrace_report::FtraceReport;
-use crate::import::Import;
 use crate::machines::HOST;
-use crate::packet_reader::PacketReader;
 use crate::service_report::{DataSourceProblem, Progress, ServiceEvent, SystemInfo, TraceStats};
-use crate::timeline::Timeline;
 use crate::trace::TrackType;
 
 pub use losses::{Loss, Reading};
-
-/// Errors that are kept. Further ones are only counted, because each packet of a damaged file can
-/// be one.
-const MAX_ERRORS: usize = 1000;
 
 /// The event of the service at the start of a session.
 const TRACING_STARTED: &str = "tracing_started";
@@ -71,7 +66,7 @@ pub struct Summary {
     pub flows: u64,
     /// Debug annotations of events.
     pub annotations: u64,
-    /// Arguments that these annotations make: a dictionary makes one for each entry.
+    /// Arguments that the annotations of slices make: a dictionary makes one for each entry.
     pub arguments: u64,
     /// The same, but equal sets of arguments count once.
     pub distinct_arguments: u64,
@@ -121,6 +116,7 @@ pub struct Summary {
     /// The file ends within a packet.
     is_torn: bool,
     malformed_packets: u64,
+    track_count: usize,
     work: u64,
 }
 
@@ -347,26 +343,14 @@ impl MachineSummary {
 impl Summary {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
-        let mut import = Import::new(false);
-        let (mut errors, mut more_errors, mut malformed_packets, mut is_torn) = (Vec::new(), 0, 0, false);
-        let mut reader = PacketReader::new(file);
-        for packet in reader.by_ref() {
-            let read = packet.and_then(|packet| import.add(&packet));
-            malformed_packets += u64::from(matches!(read, Err(Error::Malformed { .. })));
-            is_torn |= read.as_ref().is_err_and(Error::is_end_of_file);
-            match read {
-                Ok(()) => {}
-                // An error that ends the reading is always kept.
-                Err(error @ (Error::TooMuchWork { .. } | Error::InflatesTooMuch { .. })) => errors.push(error),
-                Err(error) if errors.len() < MAX_ERRORS => errors.push(error),
-                Err(_) => more_errors += 1,
-            }
-        }
-        import.finish();
-        let timeline = Timeline::new(&mut import);
-        let counts = (reader.compressed_packets(), reader.inflated_bytes(), reader.is_gzipped());
-        let work = reader.work() + import.clocks.work() + timeline.work;
-        Self { more_errors, malformed_packets, is_torn, work, ..Self::new(import, &timeline, errors, counts) }
+        Self::read_with_engine(file).1
+    }
+
+    /// Reads a trace to its end, into tables, too. The errors of the file are in the summary.
+    pub fn read_with_engine(file: impl Read) -> (Engine, Self) {
+        let mut import = Import::read(file, SORT_MEMORY, false);
+        let summary = Self::new(&mut import);
+        (import.engine, summary)
     }
 
     /// Returns the cost of reading beyond a constant for each byte of the file: inflated bytes, and
@@ -406,12 +390,9 @@ impl Summary {
         self.processes.iter().map(|process| process.threads.len()).sum()
     }
 
-    /// Returns the number of tracks as the trace processor counts them: those of track events, and
-    /// one for each counter.
+    /// Returns the number of tracks as the trace processor counts them.
     pub fn track_count(&self) -> usize {
-        let own: usize = self.tracks.iter().map(|track| track.lanes).sum();
-        let counter_tracks = self.tracks.iter().filter(|track| track.counter_values > 0).count();
-        own + self.counters.len() - counter_tracks
+        self.track_count
     }
 
     /// Returns the number of these that have slices.

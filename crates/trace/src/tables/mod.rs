@@ -29,6 +29,7 @@ pub use stacks::{
 };
 pub use tracks::{ProcessRow, ProcessTable, ThreadRow, ThreadTable, TrackRow, TrackTable};
 
+use crate::machines::HOST;
 use crate::string_table::Strings;
 
 /// The tables of a trace, and their strings.
@@ -85,6 +86,29 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Returns the id of a machine in packets.
+    pub(crate) fn machine_id(&self, machine: Option<Row>) -> u32 {
+        machine.map_or(HOST, |row| self.machine.raw_id[row.index()])
+    }
+
+    /// Returns the thread and the process of a track.
+    pub(crate) fn owner_of_track(&self, track: usize) -> (Option<Row>, Option<Row>) {
+        let utid = self.track.utid[track];
+        let upid = utid.and_then(|utid| self.thread.upid[utid.index()]).or(self.track.upid[track]);
+        // Tracks of asynchronous events of the older form name their process as an argument.
+        let named = || {
+            let set = self.track.source_arg_set_id[track]?;
+            let arg = self.args.set(set).iter().find(|arg| self.strings.get(arg.key) == "upid")?;
+            match arg.value {
+                ArgValue::Int(upid) => {
+                    usize::try_from(upid).ok().filter(|upid| *upid < self.process.rows()).map(Row::new)
+                }
+                _ => None,
+            }
+        };
+        (utid, upid.or_else(named))
+    }
+
     /// Returns all tables.
     pub fn all(&self) -> Vec<&dyn Table> {
         vec![
