@@ -11,6 +11,7 @@ mod front;
 mod options;
 mod probes;
 mod protozero;
+mod read;
 mod row;
 mod rpc;
 mod samples;
@@ -48,6 +49,7 @@ fn run() -> Result<(), String> {
             Group::Fidl => fidl::run(&options)?,
             Group::Probes => probes::run(&options)?,
             Group::Front => front::run(&options)?,
+            Group::Read => read::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

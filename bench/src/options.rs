@@ -23,15 +23,17 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
               scans, idle and latency (Linux, as root, with a tracefs)
   front       how long a user of the command line waits: from the start of a recording to its first event, and from
               Ctrl-C to the finished file, beside Perfetto's perfetto, traced and traced_probes
+  read        from a trace to its tables, beside the trace processor as WebAssembly; from a trace to a report, and its page
+              in a browser; its parts are import and report
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
   Without a group: all.
 
   --json FILE       write the rows there, too
-  --rounds N        rounds in which both contenders are measured alternately (7; rpc: 3)
+  --rounds N        rounds in which both contenders are measured alternately (7; rpc and read: 3)
   --traced PROGRAM  another tracing service, for sdk and probes
-  --part NAME       of sdk, service, rpc, fidl or probes; may be given several times (all)";
+  --part NAME       of sdk, service, rpc, fidl, probes or read; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -43,11 +45,12 @@ pub(crate) enum Group {
     Fidl,
     Probes,
     Front,
+    Read,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Sdk,
         Self::Protozero,
         Self::Service,
@@ -56,6 +59,7 @@ impl Group {
         Self::Fidl,
         Self::Probes,
         Self::Front,
+        Self::Read,
         Self::Build,
     ];
 
@@ -69,6 +73,7 @@ impl Group {
             Self::Fidl => "fidl",
             Self::Probes => "probes",
             Self::Front => "front",
+            Self::Read => "read",
             Self::Build => "build",
         }
     }
