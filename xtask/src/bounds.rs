@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "tower-layer",
     "trace",
     "report",
+    "ui-server",
     "cli",
 ];
 

@@ -37,11 +37,12 @@ const ORDER: &[&str] = &[
     "probes",
     "text-format",
     "report",
+    "ui-server",
     "cli",
 ];
 
 /// Depends on none of ours.
-const ALONE: &[&str] = &["map", "protozero", "rust-text", "macros", "instances"];
+const ALONE: &[&str] = &["map", "protozero", "rust-text", "macros", "instances", "ui-server"];
 
 /// May hold unsafe code; every other crate root forbids it.
 const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "instances", "esatto", "capi", "capi-v59", "probes"];
