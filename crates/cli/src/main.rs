@@ -10,6 +10,7 @@
 //! sessions, snapshot, top ─ sessions of a service
 //! info, check, dump ─ esatto-trace
 //! report ── esatto-report
+//! view, ui-bridge ── esatto-ui-server, a browser
 //! config ── text format, JSON, rules for configs
 //! doctor ── sockets, rights and limits of this machine
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
@@ -20,6 +21,7 @@
 
 mod args;
 mod awaited_programs;
+mod browser;
 mod commands;
 mod config;
 mod console;
@@ -61,6 +63,7 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 use crate::commands::{check, completions, demo, dump, info, list, man, record, report, sessions, snapshot, top};
+use crate::commands::{ui_bridge, view};
 use crate::console::say;
 
 fn main() -> ExitCode {
@@ -83,6 +86,8 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::View(args) => view::run(&args),
+        Command::UiBridge(args) => ui_bridge::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Config(args) => config::run(&args),

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::commands::ui_bridge;
 use crate::perfetto::{self, Program};
 
 /// Returns the program of this name, if `esatto` stands in for it. It takes the arguments.
@@ -15,6 +16,7 @@ pub(crate) fn program_named(argv0: &OsStr) -> Option<Program> {
         "traced" => Some(esatto_daemon::traced),
         "traced_probes" => Some(esatto_probes::traced_probes),
         "traced_relay" => Some(esatto_daemon::traced_relay),
+        "websocket_bridge" => Some(ui_bridge::websocket_bridge),
         _ => None,
     }
 }
@@ -33,6 +35,7 @@ mod tests {
         assert!(program_named("/usr/bin/traced_relay".as_ref()).is_some());
         assert!(program_named("traced_probes".as_ref()).is_some());
         assert!(program_named("perfetto".as_ref()).is_some());
+        assert!(program_named("./websocket_bridge".as_ref()).is_some());
         assert!(program_named("esatto".as_ref()).is_none());
         assert!(program_named("".as_ref()).is_none());
     }

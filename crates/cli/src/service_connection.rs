@@ -13,7 +13,8 @@ use esatto_ports::consumer_port;
 
 use crate::failure::Failure;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for which a service may take to answer.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the address of the service, as the environment or the platform names it.
 pub(crate) fn address() -> Result<Address, Failure> {
@@ -25,9 +26,7 @@ pub(crate) fn address() -> Result<Address, Failure> {
 pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
     let is_named = std::env::var_os(CONSUMER_SOCK_NAME).is_some();
     let connected = Stream::connect(address, CONNECT_TIMEOUT).and_then(|stream| {
-        if !is_named && address.is_open_to_all() {
-            stream.refuse_stranger(address)?;
-        }
+        refuse_stranger(&stream, address)?;
         BlockingClient::bind(stream, consumer_port::SERVICE.name, CONNECT_TIMEOUT)
     });
     connected.map_err(|error| {
@@ -65,6 +64,13 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
             },
         }
     })
+}
+
+/// Refuses the service of another user on an address where every user may listen, unless the
+/// environment names this address.
+pub(crate) fn refuse_stranger(stream: &Stream, address: &Address) -> Result<(), IpcError> {
+    let is_named = std::env::var_os(CONSUMER_SOCK_NAME).is_some();
+    if !is_named && address.is_open_to_all() { stream.refuse_stranger(address) } else { Ok(()) }
 }
 
 /// Names the group whose members may use `path`, and the command that joins it.

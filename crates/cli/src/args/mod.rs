@@ -1,6 +1,7 @@
 //! Command line of `esatto`.
 
 mod record;
+mod view;
 
 use core::time::Duration;
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::record::{OnTrigger, Record, Voice};
+pub(crate) use self::view::{UiBridge, View};
 
 use crate::config::options::Config;
 use crate::presets;
@@ -56,6 +58,10 @@ pub(crate) enum Command {
     Info(Info),
     /// Write an HTML page that shows a trace; it needs no network
     Report(Report),
+    /// Show a trace in the browser, offline: in Perfetto's UI if a copy is here, else as a report
+    View(View),
+    /// Let Perfetto's UI in the browser record with the tracing service of this machine
+    UiBridge(UiBridge),
     /// Find out whether traces are sound, what they lost, and what would have prevented it
     Check(Check),
     /// Print the packets of a trace

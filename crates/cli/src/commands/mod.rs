@@ -13,3 +13,5 @@ pub(crate) mod report;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
 pub(crate) mod top;
+pub(crate) mod ui_bridge;
+pub(crate) mod view;

@@ -43,7 +43,8 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(path: &Path) -> Result<Report, Failure> {
+/// Reads the trace of a report; - is standard input.
+pub(super) fn read(path: &Path) -> Result<Report, Failure> {
     if path.as_os_str() == "-" {
         return Ok(Report::read(io::stdin().lock(), "trace"));
     }
