@@ -2,12 +2,12 @@
 
 use crate::c_library::{file, root, target};
 use crate::unit::{output, tool};
-use esatto_tests::Skip;
+use esatto_tests::{Peer, Skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The three packages.
+/// The packages with what is built here.
 pub(crate) const NAMES: &[&str] = &["esatto", "libperfetto-c-esatto", "libperfetto-c-esatto-dev"];
 
 /// The folder with the packages of revision 1, and of the later revision 2 the package `esatto`.
@@ -40,4 +40,14 @@ fn make(folder: &Path, args: &[&str]) {
 pub(crate) fn path(folder: &Path, name: &str, revision: &str) -> PathBuf {
     let architecture = output(Command::new("dpkg").arg("--print-architecture"));
     folder.join(format!("{name}_{}-{revision}_{}.deb", env!("CARGO_PKG_VERSION"), architecture.trim()))
+}
+
+/// The package with Perfetto's UI.
+///
+/// # Errors
+///
+/// There is no dpkg, or no copy of the UI.
+pub(crate) fn ui() -> Result<PathBuf, Skip> {
+    Peer::TraceProcessor.require()?;
+    Ok(folder()?.join(format!("esatto-ui_{}-1_all.deb", env!("CARGO_PKG_VERSION"))))
 }

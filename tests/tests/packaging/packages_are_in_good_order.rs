@@ -1,9 +1,9 @@
 //! The judges of each kind of package have nothing to say.
 
 use crate::c_library::root;
-use crate::debian_packages::{NAMES, folder, path};
+use crate::debian_packages::{NAMES, folder, path, ui};
 use crate::unit::{output, tool};
-use esatto_tests::{Harness, esatto_bin, skip};
+use esatto_tests::{Harness, Signal, esatto_bin, skip};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -40,6 +40,32 @@ fn the_fields_are_those_of_the_description() {
         }
         let depends = output(Command::new("dpkg-deb").arg("--field").arg(path(folder, "esatto", "1")).arg("Depends"));
         assert!(depends.contains("libc6 (>= ") && depends.contains("systemd"), "{depends}");
+        Ok(())
+    });
+}
+
+/// `esatto view` finds all that it needs in the package, and lintian finds no fault.
+#[test]
+fn the_package_of_the_ui_is_a_copy_of_the_ui() {
+    skip(|| {
+        let deb = ui()?;
+        let harness = Harness::new();
+        output(Command::new("dpkg-deb").arg("--extract").arg(&deb).arg(harness.folder()));
+        let copyright =
+            std::fs::read_to_string(harness.path("usr/share/doc/esatto-ui/copyright")).expect("it is there");
+        for licence in ["Apache-2.0", "MIT", "BSD-3-Clause", "ISC", "Zlib"] {
+            assert!(copyright.contains(&format!("\nLicense: {licence}\n")), "{licence}: {copyright}");
+        }
+        let mut command = harness.command(esatto_bin());
+        command.args(["view", "--no-open", "--ui", "usr/share/esatto/ui"]).arg(deb);
+        let mut view = harness.start("view", &mut command);
+        view.wait_for_log("Perfetto's UI v52.");
+        view.wait_for_log("Ctrl-C ends it");
+        view.signal(Signal::INT);
+        view.wait_ok();
+        let mut lintian = tool("lintian", "debian")?;
+        let said = output(lintian.args(["--allow-root", "--fail-on", "error,warning"]).arg(ui()?));
+        assert_eq!(said, "");
         Ok(())
     });
 }

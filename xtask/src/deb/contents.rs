@@ -1,6 +1,6 @@
 //! The files of each package.
 
-use super::PACKAGING;
+use super::{PACKAGING, ui};
 use crate::shell;
 use crate::system_files::dependencies;
 use crate::system_files::programs::Layout;
@@ -19,6 +19,8 @@ pub(super) struct Sources<'a> {
     pub(super) multiarch: String,
     /// Debian's changelog.
     pub(super) changelog: String,
+    /// Copy of Perfetto's UI.
+    pub(super) ui: &'a Path,
 }
 
 /// Returns the files of a package, at their places in the system.
@@ -48,11 +50,14 @@ pub(super) fn files(package: &str, sources: &Sources<'_>) -> Result<Vec<File>, S
             }
             files
         }
+        ui::PACKAGE => ui::files(sources.ui)?,
         other => return Err(format!("packaging/debian/control has the package {other}, which has no files")),
     };
     let doc = Path::new("/usr/share/doc").join(package);
     let packaging = shell::root().join(PACKAGING);
-    files.push(File::copy(&packaging.join("copyright"), doc.join("copyright"), 0o644)?);
+    let own = packaging.join(format!("{package}.copyright"));
+    let copyright = if own.exists() { own } else { packaging.join("copyright") };
+    files.push(File::copy(&copyright, doc.join("copyright"), 0o644)?);
     files.push(File::new(doc.join("changelog.Debian.gz"), sources.changelog.as_str(), 0o644));
     let packages = match package {
         "esatto" => Some(programs::PACKAGES),

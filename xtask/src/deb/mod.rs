@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! packaging/debian/control ── control   the packages, and the fields of each
-//! system_files ── contents              the files of each package
+//! system_files ┬─ contents              the files of each package
+//!           ui ─┘
 //! package                               a folder for each, and dpkg-deb
 //! ```
 
 mod contents;
 mod control;
 mod package;
+mod ui;
 
+use crate::peers;
 use crate::shell;
 use crate::system_files::build::source_date;
 use crate::system_files::{Build, c_library, compare, empty_folder, names, programs, read_text};
@@ -19,20 +22,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const USAGE: &str = "\
-cargo xtask deb [--out DIR] [--profile NAME] [--revision N] [--package NAME] [--compression NAME] [--verify]
+cargo xtask deb [--out DIR] [--profile NAME] [--revision N] [--package NAME] [--ui DIR] [--compression NAME] [--verify]
 
 Builds the programs and the C library, and makes packages for this Debian system:
 
   esatto                     programs, links, man pages, completions, units
   libperfetto-c-esatto       the C library
   libperfetto-c-esatto-dev   its headers, static libraries, pkg-config and CMake files
+  esatto-ui                  Perfetto's UI for esatto view, if there is a copy
 
-The bytes depend on the sources, the compiler and dpkg only.
+The bytes depend on the sources, the compiler, dpkg and the copy of the UI only.
 
   --out DIR           where [default: target/debian]
   --profile NAME      of Cargo [default: dist for programs, library for the C library]
   --revision N        of the packages [default: 1]
   --package NAME      only this one; may be given several times
+  --ui DIR            copy of the UI [default: the one of cargo xtask peers ui]
   --compression NAME  xz, gzip, zstd or none [default: xz]
   --verify            build again, in other folders, and compare the bytes";
 
@@ -77,16 +82,26 @@ struct Options {
     compression: String,
     /// All, if it is empty.
     packages: Vec<String>,
+    /// Copy of Perfetto's UI.
+    ui: Option<PathBuf>,
     verify: bool,
 }
 
 impl Options {
+    /// Returns whether one of these packages is wanted.
+    fn wants(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        self.packages.is_empty() || self.packages.iter().any(|name| is_it(name))
+    }
+
     fn make(&self, build: &Build, out: &Path) -> Result<(), String> {
         let profile = |default| self.profile.clone().unwrap_or_else(|| String::from(default));
-        build.run(&profile(programs::PROFILE), programs::PACKAGES)?;
-        if self.packages.is_empty() || self.packages.iter().any(|name| name != "esatto") {
+        if self.wants(|name| name == "esatto") {
+            build.run(&profile(programs::PROFILE), programs::PACKAGES)?;
+        }
+        if self.wants(|name| name.starts_with("libperfetto-c")) {
             build.run(&profile(c_library::PROFILE), c_library::PACKAGES)?;
         }
+        let ui = self.ui.clone().map_or_else(|| peers::folder().map(|peers| peers.join("ui")), Ok)?;
 
         let date = source_date()?;
         let version = control::version(env!("CARGO_PKG_VERSION"), &self.revision)?;
@@ -97,25 +112,27 @@ impl Options {
             library_profile: profile(c_library::PROFILE),
             multiarch: dpkg_architecture("DEB_HOST_MULTIARCH")?,
             changelog: control::changelog(&control, &version, date)?,
+            ui: &ui,
         };
-        let architecture = dpkg_architecture("DEB_HOST_ARCH")?;
+        let architecture_of_host = dpkg_architecture("DEB_HOST_ARCH")?;
         std::fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
         for fields in &control.packages {
             let name = control::field(fields, "Package").unwrap_or_default();
             if !self.packages.is_empty() && !self.packages.iter().any(|wanted| wanted == name) {
                 continue;
             }
+            if name == ui::PACKAGE && self.packages.is_empty() && self.ui.is_none() && !ui.exists() {
+                println!("no package {name}: run 'cargo xtask peers ui' for a copy of Perfetto's UI");
+                continue;
+            }
+            let is_for_all = control::field(fields, "Architecture") == Some("all");
+            let architecture = if is_for_all { "all" } else { &architecture_of_host };
             let stage = empty_folder(&shell::target_dir().join("xtask/deb").join(name))?;
             for file in contents::files(name, &sources)? {
                 file.below(&stage).install()?;
             }
-            let package = package::Package {
-                fields,
-                control: &control,
-                stage: &stage,
-                version: &version,
-                architecture: &architecture,
-            };
+            let package =
+                package::Package { fields, control: &control, stage: &stage, version: &version, architecture };
             package.build(date, &self.compression, &out.join(format!("{name}_{version}_{architecture}.deb")))?;
         }
         Ok(())
@@ -128,6 +145,7 @@ impl Options {
             revision: "1".to_owned(),
             compression: "xz".to_owned(),
             packages: Vec::new(),
+            ui: None,
             verify: false,
         };
         let mut args = args.iter();
@@ -139,6 +157,7 @@ impl Options {
                 "--profile" => options.profile = Some(value()?),
                 "--revision" => options.revision = value()?,
                 "--verify" => options.verify = true,
+                "--ui" => options.ui = Some(value()?.into()),
                 "--package" => options.packages.push(value()?),
                 "--compression" => options.compression = value()?,
                 _ => return Err(format!("deb does not know '{arg}'\n{USAGE}")),
