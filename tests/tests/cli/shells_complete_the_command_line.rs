@@ -55,7 +55,15 @@ fn each_command_has_a_man_page() {
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    let programs = ["perfetto.1", "tracebox.1", "traced.1", "traced_probes.1", "traced_relay.1", "trigger_perfetto.1"];
+    let programs = [
+        "perfetto.1",
+        "tracebox.1",
+        "traced.1",
+        "traced_probes.1",
+        "traced_relay.1",
+        "trigger_perfetto.1",
+        "websocket_bridge.1",
+    ];
     for name in ["esatto.1", "esatto-record.1", "esatto-config-new.1", "esatto-doctor.1"].into_iter().chain(programs) {
         assert!(names.iter().any(|known| known == name), "{names:?}");
     }

@@ -20,11 +20,19 @@ use crate::stop_signal::StopSignal;
 const ADB_SERVER_SOCKET: &str = "ADB_SERVER_SOCKET";
 const ADB_SERVER: &str = "tcp:127.0.0.1:5037";
 
-/// Lets web pages of Perfetto's UI use the tracing service and adb of this machine
+pub(crate) const USAGE: &str = "\
+Usage: websocket_bridge [OPTION]...
+
+Lets pages of Perfetto's UI use the tracing service and the adb server of this machine, by WebSocket on port 8037. Ctrl-C
+ends it.
+
+      --http-additional-cors-origins O1,O2   further origins whose pages may connect, such as https://traces.example.com
+  -h, --help                                 print this help
+";
+
 #[derive(Debug, Parser)]
-#[command(name = "websocket_bridge")]
+#[command(name = "websocket_bridge", override_help = USAGE)]
 struct WebsocketBridge {
-    /// Further origins whose pages may connect, with commas between them
     #[arg(long = "http-additional-cors-origins", value_name = "O1,O2", value_delimiter = ',')]
     origins: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! The programs that parse their own command lines, and facts about them that no option says.
 
 use super::page::{Program, page};
+use crate::commands::ui_bridge;
 use crate::perfetto;
 
 /// Returns the name and the text of each page. A program has a page by its own name, and one by the
@@ -30,7 +31,16 @@ const ODDITIES: (&str, &str) = (
     "ESATTO_PERFETTO_ODDITIES",
     "With the value 1, the exit status is 0 also if the service refuses a session, as Perfetto's own command has it.",
 );
-const ALL: &[&str] = &["esatto", "perfetto", "tracebox", "traced", "traced_probes", "traced_relay", "trigger_perfetto"];
+const ALL: &[&str] = &[
+    "esatto",
+    "perfetto",
+    "tracebox",
+    "traced",
+    "traced_probes",
+    "traced_relay",
+    "trigger_perfetto",
+    "websocket_bridge",
+];
 
 /// Each program, with the command of `esatto` that is the same.
 const PROGRAMS: &[(Program, Option<&str>)] = &[
@@ -191,6 +201,26 @@ const PROGRAMS: &[(Program, Option<&str>)] = &[
                 "tracebox -t 10s -o trace.pftrace sched/sched_switch",
                 "Record the switches of threads for ten seconds, on a machine without daemons:",
             )],
+            see_also: ALL,
+        },
+        None,
+    ),
+    (
+        Program {
+            name: "websocket_bridge",
+            about: "let pages of Perfetto's UI record with the tracing service",
+            help: ui_bridge::USAGE,
+            files: &[SOCKETS, SOCKETS_IN_TMP],
+            signals: &[("SIGTERM, SIGINT, SIGHUP", "End.")],
+            environment: &[
+                CONSUMER_ADDRESS,
+                (
+                    "ADB_SERVER_SOCKET",
+                    "Address of the adb server: tcp:HOST:PORT or tcp:PORT [default: tcp:127.0.0.1:5037].",
+                ),
+            ],
+            exit_status: "0 ended by a signal, 1 failed, 2 wrong usage.",
+            examples: &[("ln -s esatto websocket_bridge", "Give the program esatto this name too:")],
             see_also: ALL,
         },
         None,
