@@ -72,7 +72,7 @@ async function search(page, slice) {
 
 const scenarios = {
   // The real UI shows the trace. It asks nobody but us.
-  async ui({ page, complaints, requests }) {
+  async ui({ page, complaints, requests, visits }) {
     const [trace, copy, slices] = args;
     const view = start("view", "--no-open", "--ui", copy, trace);
     const [, url] = await view.line(/^(http:\S+)\n/m);
@@ -90,6 +90,14 @@ const scenarios = {
     assert.deepEqual(elsewhere, []);
     assert.ok(requests.some((request) => request.endsWith(".wasm")), "the trace processor comes from us");
     assert.deepEqual(complaints.filter((complaint) => complaint !== KNOWN_COMPLAINT), []);
+    // The policy stops what the page tries nevertheless, and this test would notice.
+    const complaint = page.waitForEvent("console", (message) => /evil\.example.*Content Security Policy/.test(message.text()));
+    await page.evaluate(() => {
+      new Image().src = "https://evil.example/picture.png";
+    });
+    await complaint;
+    assert.deepEqual(requests.filter((request) => !request.startsWith(url)), ["https://evil.example/picture.png"]);
+    assert.deepEqual(visits, []);
     // It ends because the page is gone.
     await page.close();
     assert.equal(await view.ended, 0, view.said());
@@ -184,11 +192,12 @@ const scenarios = {
 };
 
 // Plays https://ui.perfetto.dev and https://evil.example.
-async function publicSites() {
+async function publicSites(visits) {
   const types = { html: "text/html", js: "text/javascript", css: "text/css", json: "application/json", wasm: "application/wasm" };
   const options = { key: fs.readFileSync(`${certificate}.key`), cert: fs.readFileSync(`${certificate}.crt`) };
   const server = https.createServer(options, (request, response) => {
     const path = new URL(request.url, "https://ui.perfetto.dev").pathname;
+    visits.push(`${request.headers.host}${path}`);
     if (request.headers.host !== "ui.perfetto.dev") {
       response.writeHead(200, { "content-type": "text/html" });
       response.end("<!doctype html><body>evil");
@@ -204,7 +213,8 @@ async function publicSites() {
   return server;
 }
 
-const site = await publicSites();
+const visits = [];
+const site = await publicSites(visits);
 const port = site.address().port;
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const launch = () => chromium.launch({
@@ -236,7 +246,7 @@ context.on("request", (request) => {
 });
 context.setDefaultTimeout(60_000);
 try {
-  await scenarios[name]({ page, context, complaints, requests });
+  await scenarios[name]({ page, context, complaints, requests, visits });
 } catch (error) {
   await page.screenshot({ path: picture }).catch(() => {});
   console.error(complaints.join("\n"));
