@@ -1,4 +1,4 @@
-//! The modules of the page are tested by themselves, in Node.js.
+//! The modules of the page are tested by themselves, in Node.js, and a linter judges them.
 
 use esatto_tests::{Peer, skip};
 use std::path::Path;
@@ -14,6 +14,26 @@ fn in_node_js() {
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let passed = text.lines().find_map(|line| line.strip_prefix("# pass ")).and_then(|n| n.parse::<u32>().ok());
         assert!(passed.is_some_and(|passed| passed >= 30), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_linter_has_nothing_to_say() {
+    skip(|| {
+        Peer::Browser.require()?;
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let linter = esatto_tests::node_modules().join("node_modules/.bin/oxlint");
+        let output = Command::new(linter)
+            .arg("-c")
+            .arg(crates.join("report/page/.oxlintrc.json"))
+            .args([crates.join("report/page"), crates.join("ui-server/src/view/page.js")])
+            .output()
+            .expect("oxlint");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let files = text.lines().find_map(|line| line.split(" files").next()?.rsplit(' ').next()?.parse::<u32>().ok());
+        assert!(files.is_some_and(|files| files >= 24), "{text}");
         Ok(())
     });
 }
