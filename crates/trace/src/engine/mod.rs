@@ -187,18 +187,21 @@ impl Context {
             }
             return Ok(());
         }
-        let head = |source: &Source| {
-            source.records.peek().map(|(ts, queue)| core::cmp::Reverse((ts.saturating_sub(source.ahead), queue)))
+        let head = |source: &mut Source| -> io::Result<_> {
+            let next = source.records.peek()?;
+            Ok(next.map(|(ts, queue)| core::cmp::Reverse((ts.saturating_sub(source.ahead), queue))))
         };
-        let mut heap: std::collections::BinaryHeap<_> =
-            sources.iter().enumerate().filter_map(|(index, source)| Some((head(source)?, index))).collect();
+        let mut heap = std::collections::BinaryHeap::new();
+        for (index, source) in sources.iter_mut().enumerate() {
+            heap.extend(head(source)?.map(|key| (key, index)));
+        }
         while let Some((_, index)) = heap.pop() {
             let source = &mut sources[index];
             let (machine, ahead) = (source.machine, source.ahead);
             if let Some((ts, record)) = source.records.next()? {
                 self.import_record(ts.saturating_sub(ahead), machine, Get(record), &mut event);
             }
-            heap.extend(head(source).map(|key| (key, index)));
+            heap.extend(head(source)?.map(|key| (key, index)));
         }
         Ok(())
     }

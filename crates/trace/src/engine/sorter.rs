@@ -4,9 +4,11 @@
 //! temporary file (a *run*), and all runs are merged when the records are read back.
 
 use core::cmp::Reverse;
+use core::ops::Range;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
 /// Bytes of records that are kept in memory before they are written to a temporary file.
 pub(crate) const SORT_MEMORY: usize = 4 << 20;
@@ -14,6 +16,8 @@ pub(crate) const SORT_MEMORY: usize = 4 << 20;
 const QUEUE_SHIFT: u32 = 48;
 /// Bytes of an entry in a run before its record: time, queue and length.
 const RUN_HEADER: usize = 8 + 2 + 4;
+/// Bytes of a run that are read at once, and more for a longer record.
+const RUN_BUFFER: usize = 1 << 16;
 
 /// Order of records of the same time: the lowest queue first. Records of one queue keep the order
 /// in which they were added.
@@ -68,7 +72,8 @@ impl Sorter {
 
     fn sort(&mut self) {
         if !self.entries.is_sorted_by_key(|entry| (entry.ts, entry.place)) {
-            self.entries.sort_unstable_by_key(|entry| (entry.ts, entry.place));
+            // Entries are many sorted lists, which this sort merges.
+            self.entries.sort_by_key(|entry| (entry.ts, entry.place));
         }
     }
 
@@ -96,39 +101,66 @@ impl Sorter {
         self.sort();
         let mut runs = Vec::new();
         for file in self.runs {
-            let mut run = Run { file: BufReader::with_capacity(1 << 16, file), record: Vec::new(), key: (0, 0) };
+            let mut run = Run { file, buffer: Vec::new(), start: 0, end: 0, key: (0, 0), record: 0..0 };
             if run.advance()? {
                 runs.push(run);
             }
         }
         let heap = runs.iter().enumerate().map(|(index, run)| Reverse((run.key, index))).collect();
-        Ok(Sorted { bytes: self.bytes, entries: self.entries, next: 0, runs, heap, current: Vec::new() })
+        Ok(Sorted { bytes: self.bytes, entries: self.entries, next: 0, runs, heap, taken: None })
     }
 }
 
+/// Reader of a run.
 #[derive(Debug)]
 struct Run {
-    file: BufReader<File>,
-    record: Vec<u8>,
+    file: File,
+    buffer: Vec<u8>,
+    /// The part of the buffer that has been read from the file, and not yet returned.
+    start: usize,
+    end: usize,
     key: (i64, Queue),
+    /// The place of the record in the buffer.
+    record: Range<usize>,
 }
 
 impl Run {
     /// Reads the next record; false at the end.
     fn advance(&mut self) -> io::Result<bool> {
-        let mut header = [0; RUN_HEADER];
-        let mut read = 0;
-        while read < RUN_HEADER {
-            match self.file.read(&mut header[read..])? {
-                0 if read == 0 => return Ok(false),
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                n => read += n,
+        if !self.fill(RUN_HEADER)? {
+            return if self.start == self.end { Ok(false) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
+        let Some(&[t0, t1, t2, t3, t4, t5, t6, t7, q0, q1, l0, l1, l2, l3]) = self.buffer[self.start..].first_chunk()
+        else {
+            return Ok(false);
+        };
+        self.key = (i64::from_ne_bytes([t0, t1, t2, t3, t4, t5, t6, t7]), u16::from_ne_bytes([q0, q1]));
+        let length = u32::from_ne_bytes([l0, l1, l2, l3]) as usize;
+        if !self.fill(RUN_HEADER + length)? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let start = self.start + RUN_HEADER;
+        self.record = start..start + length;
+        self.start = self.record.end;
+        Ok(true)
+    }
+
+    /// Reads until so many bytes are in the buffer; false at the end of the file.
+    fn fill(&mut self, bytes: usize) -> io::Result<bool> {
+        if self.end - self.start >= bytes {
+            return Ok(true);
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.buffer.len() < bytes.max(RUN_BUFFER) {
+            self.buffer.resize(bytes.max(RUN_BUFFER), 0);
+        }
+        while self.end < bytes {
+            match self.file.read(&mut self.buffer[self.end..])? {
+                0 => return Ok(false),
+                n => self.end += n,
             }
         }
-        let [t0, t1, t2, t3, t4, t5, t6, t7, q0, q1, l0, l1, l2, l3] = header;
-        self.key = (i64::from_ne_bytes([t0, t1, t2, t3, t4, t5, t6, t7]), u16::from_ne_bytes([q0, q1]));
-        self.record.resize(u32::from_ne_bytes([l0, l1, l2, l3]) as usize, 0);
-        self.file.read_exact(&mut self.record)?;
         Ok(true)
     }
 }
@@ -142,34 +174,49 @@ pub(crate) struct Sorted {
     runs: Vec<Run>,
     /// The next record of each run.
     heap: BinaryHeap<Reverse<((i64, Queue), usize)>>,
-    current: Vec<u8>,
+    /// The run whose record was returned last.
+    taken: Option<usize>,
 }
 
 impl Sorted {
+    /// Goes on to the record after the one that was returned last, if that was in a run.
+    fn advance(&mut self) -> io::Result<()> {
+        let Some(index) = self.taken.take() else { return Ok(()) };
+        let run = &mut self.runs[index];
+        let is_there = run.advance()?;
+        if let Some(mut first) = self.heap.peek_mut() {
+            // The run was the first of all, and mostly stays so.
+            if is_there {
+                *first = Reverse((run.key, index));
+            } else {
+                PeekMut::pop(first);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the time and the queue of the next record.
-    pub(crate) fn peek(&self) -> Option<(i64, Queue)> {
+    pub(crate) fn peek(&mut self) -> io::Result<Option<(i64, Queue)>> {
+        self.advance()?;
         let memory = self.entries.get(self.next).map(|&entry| (entry.ts, Sorter::record(&self.bytes, entry).0));
         let run = self.heap.peek().map(|Reverse((key, _))| *key);
-        match (memory, run) {
+        Ok(match (memory, run) {
             // Records in memory were added last.
             (Some(memory), Some(run)) => Some(memory.min(run)),
             (memory, run) => memory.or(run),
-        }
+        })
     }
 
     /// Returns the next record and its time.
     pub(crate) fn next(&mut self) -> io::Result<Option<(i64, &[u8])>> {
+        self.advance()?;
         let memory = self.entries.get(self.next).copied();
-        let memory_key = memory.map(|entry| (entry.ts, Sorter::record(&self.bytes, entry).0));
         if let Some(&Reverse((key, index))) = self.heap.peek() {
+            let memory_key = memory.map(|entry| (entry.ts, Sorter::record(&self.bytes, entry).0));
             if memory_key.is_none_or(|memory| key <= memory) {
-                self.heap.pop();
-                let run = &mut self.runs[index];
-                core::mem::swap(&mut run.record, &mut self.current);
-                if run.advance()? {
-                    self.heap.push(Reverse((run.key, index)));
-                }
-                return Ok(Some((key.0, &self.current)));
+                self.taken = Some(index);
+                let run = &self.runs[index];
+                return Ok(Some((key.0, &run.buffer[run.record.clone()])));
             }
         }
         let Some(entry) = memory else { return Ok(None) };
