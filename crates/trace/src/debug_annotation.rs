@@ -9,6 +9,8 @@ use crate::packet_sequence::State;
 use crate::string_table::{Strings, Symbol};
 use crate::tables::{Arg, ArgValue};
 
+/// Characters that separate the parts of keys. In names they are replaced.
+const KEY_CHARACTERS: [char; 3] = ['.', '[', ']'];
 /// Deepest nesting that is read; deeper annotations are cut off.
 const MAX_DEPTH: usize = 32;
 
@@ -251,59 +253,77 @@ fn nested(bytes: &[u8], depth: usize) -> RawValue<'_> {
     }
 }
 
+/// Writer of the arguments that annotations make.
+pub(crate) trait ArgWriter {
+    /// Returns the keys that were made so far, and all texts.
+    fn texts(&mut self) -> (&mut ArgKeys, &mut Strings);
+    /// Adds an argument.
+    fn push(&mut self, arg: Arg);
+    /// Adds the arguments of a message with a type of this name.
+    fn add_proto(&mut self, type_name: Symbol, bytes: &[u8], keys: (Symbol, Symbol));
+}
+
 impl RawAnnotation<'_> {
-    /// Appends the arguments that the annotation makes, with keys that begin with `debug.`.
-    pub(crate) fn flatten(&self, keys: &mut ArgKeys, strings: &mut Strings, args: &mut Vec<Arg>) {
+    /// Adds the arguments that the annotation makes, with keys that begin with `debug.`.
+    pub(crate) fn flatten(&self, out: &mut impl ArgWriter) {
+        let (keys, strings) = out.texts();
         let debug = keys.debug(strings);
-        flatten_named((debug, debug), self, keys, strings, args);
+        flatten_named((debug, debug), self, out);
+    }
+
+    /// Adds the arguments that the annotation makes, as members of others.
+    pub(crate) fn flatten_below(&self, prefix: (Symbol, Symbol), out: &mut impl ArgWriter) {
+        flatten_named(prefix, self, out);
     }
 }
 
-fn flatten_named(
-    prefix: (Symbol, Symbol),
-    annotation: &RawAnnotation<'_>,
-    keys: &mut ArgKeys,
-    strings: &mut Strings,
-    args: &mut Vec<Arg>,
-) {
+fn member(prefix: (Symbol, Symbol), name: Symbol, out: &mut impl ArgWriter) -> Option<(Symbol, Symbol)> {
+    let (keys, strings) = out.texts();
+    Some((keys.member(prefix.0, name, strings)?, keys.member(prefix.1, name, strings)?))
+}
+
+fn flatten_named(prefix: (Symbol, Symbol), annotation: &RawAnnotation<'_>, out: &mut impl ArgWriter) {
     if matches!(annotation.value, RawValue::Empty) {
         return;
     }
-    let name = annotation.name.symbol(strings);
-    let Some(flat_key) = keys.member(prefix.0, name, strings) else { return };
-    let Some(key) = keys.member(prefix.1, name, strings) else { return };
-    flatten_value((flat_key, key), &annotation.value, keys, strings, args);
+    let strings = out.texts().1;
+    let mut name = annotation.name.symbol(strings);
+    // These characters have a meaning in keys.
+    if strings.get(name).contains(KEY_CHARACTERS) {
+        let text = strings.get(name).replace(KEY_CHARACTERS, "_");
+        name = strings.add_str(&text);
+    }
+    if let Some(keys) = member(prefix, name, out) {
+        flatten_value(keys, &annotation.value, out);
+    }
 }
 
-fn flatten_value(
-    (flat_key, key): (Symbol, Symbol),
-    value: &RawValue<'_>,
-    keys: &mut ArgKeys,
-    strings: &mut Strings,
-    args: &mut Vec<Arg>,
-) {
+fn flatten_value((flat_key, key): (Symbol, Symbol), value: &RawValue<'_>, out: &mut impl ArgWriter) {
     let value = match value {
-        RawValue::Empty | RawValue::Proto { .. } => return,
+        RawValue::Empty => return,
+        RawValue::Proto { type_name, bytes } => {
+            let type_name = type_name.symbol(out.texts().1);
+            return out.add_proto(type_name, bytes, (flat_key, key));
+        }
         RawValue::Dict(entries) => {
             for entry in entries {
-                flatten_named((flat_key, key), entry, keys, strings, args);
+                flatten_named((flat_key, key), entry, out);
             }
             return;
         }
         RawValue::Array(values) => {
             for (index, value) in values.iter().enumerate() {
+                let (keys, strings) = out.texts();
                 let Some(key) = keys.element(key, index, strings) else { return };
-                flatten_value((flat_key, key), value, keys, strings, args);
+                flatten_value((flat_key, key), value, out);
             }
             return;
         }
         RawValue::Json(text) => {
+            let strings = out.texts().1;
             let symbol = text.symbol(strings);
             match serde_json::from_str(strings.get(symbol)) {
-                Ok(json) => {
-                    flatten_json((flat_key, key), &json, keys, strings, args);
-                    return;
-                }
+                Ok(json) => return flatten_json((flat_key, key), &json, out),
                 Err(_) => ArgValue::Json(symbol),
             }
         }
@@ -312,18 +332,12 @@ fn flatten_value(
         RawValue::Int(v) => ArgValue::Int(*v),
         RawValue::Double(v) => ArgValue::Real(*v),
         RawValue::Pointer(v) => ArgValue::Pointer(*v),
-        RawValue::String(text) => ArgValue::Text(Some(text.symbol(strings))),
+        RawValue::String(text) => ArgValue::Text(Some(text.symbol(out.texts().1))),
     };
-    args.push(Arg { flat_key, key, value });
+    out.push(Arg { flat_key, key, value });
 }
 
-fn flatten_json(
-    (flat_key, key): (Symbol, Symbol),
-    value: &serde_json::Value,
-    keys: &mut ArgKeys,
-    strings: &mut Strings,
-    args: &mut Vec<Arg>,
-) {
+fn flatten_json((flat_key, key): (Symbol, Symbol), value: &serde_json::Value, out: &mut impl ArgWriter) {
     let value = match value {
         serde_json::Value::Null => return,
         serde_json::Value::Bool(v) => ArgValue::Bool(*v),
@@ -331,26 +345,26 @@ fn flatten_json(
             (Some(v), _) => ArgValue::Int(v),
             (None, v) => ArgValue::Real(v.unwrap_or(f64::NAN)),
         },
-        serde_json::Value::String(text) => ArgValue::Text(Some(strings.add_str(text))),
+        serde_json::Value::String(text) => ArgValue::Text(Some(out.texts().1.add_str(text))),
         serde_json::Value::Array(values) => {
             // Values that make no argument have no position, as in the trace processor.
             for (index, value) in values.iter().filter(|value| !value.is_null()).enumerate() {
+                let (keys, strings) = out.texts();
                 let Some(key) = keys.element(key, index, strings) else { return };
-                flatten_json((flat_key, key), value, keys, strings, args);
+                flatten_json((flat_key, key), value, out);
             }
             return;
         }
         serde_json::Value::Object(entries) => {
             for (name, value) in entries {
-                let name = strings.add_str(name);
-                let Some(flat_key) = keys.member(flat_key, name, strings) else { return };
-                let Some(key) = keys.member(key, name, strings) else { return };
-                flatten_json((flat_key, key), value, keys, strings, args);
+                let name = out.texts().1.add_str(name);
+                let Some(keys) = member((flat_key, key), name, out) else { return };
+                flatten_json(keys, value, out);
             }
             return;
         }
     };
-    args.push(Arg { flat_key, key, value });
+    out.push(Arg { flat_key, key, value });
 }
 
 /// Keys of arguments that were made of shorter ones.
@@ -391,7 +405,7 @@ impl ArgKeys {
         Some(strings.add_str(&parts.concat()))
     }
 
-    fn member(&mut self, prefix: Symbol, name: Symbol, strings: &mut Strings) -> Option<Symbol> {
+    pub(crate) fn member(&mut self, prefix: Symbol, name: Symbol, strings: &mut Strings) -> Option<Symbol> {
         if let Some(&key) = self.members.get(&(prefix, name)) {
             return Some(key);
         }
@@ -401,7 +415,7 @@ impl ArgKeys {
         Some(key)
     }
 
-    fn element(&mut self, prefix: Symbol, index: usize, strings: &mut Strings) -> Option<Symbol> {
+    pub(crate) fn element(&mut self, prefix: Symbol, index: usize, strings: &mut Strings) -> Option<Symbol> {
         let first = strings.get(prefix).to_owned();
         self.make(strings, [&first, &format!("[{index}]"), ""])
     }

@@ -32,10 +32,14 @@ pub(crate) struct Sequence {
     /// True if the first packet in the file is the first one that was written.
     pub(crate) begins: bool,
     pub(crate) cleared: u64,
+    /// Packets that need the state of the sequence.
+    pub(crate) needing_state: u64,
     /// Packets that were not usable because the state that they needed was lost.
     pub(crate) skipped: u64,
     /// Marks of a loss, without the usual mark on the first packet.
     pub(crate) losses: u64,
+    /// Packets with a mark of a loss, but for the first packet.
+    pub(crate) later_losses: u64,
     pub(crate) causes: BTreeMap<&'static str, u64>,
     pub(crate) state: State,
 }
@@ -70,8 +74,10 @@ impl Sequence {
             times: None,
             begins: false,
             cleared: 0,
+            needing_state: 0,
             skipped: 0,
             losses: 0,
+            later_losses: 0,
             causes: BTreeMap::new(),
             state: State::default(),
         }
@@ -89,6 +95,7 @@ impl Sequence {
                 *self.causes.entry(cause).or_default() += 1;
             }
         }
+        self.later_losses += u64::from(dropped != 0 && self.packets > 1);
         if flags & STATE_CLEARED != 0 {
             self.cleared += 1;
             self.state = State { valid: true, ..State::default() };
@@ -96,6 +103,7 @@ impl Sequence {
             self.state.valid = false;
         }
         let usable = flags & NEEDS_STATE == 0 || self.state.valid;
+        self.needing_state += u64::from(flags & NEEDS_STATE != 0);
         self.skipped += u64::from(!usable);
         usable
     }
@@ -179,7 +187,7 @@ impl State {
 }
 
 /// The tables of `InternedData` that this reader uses.
-const LOOKED_UP: [u32; 6] = {
+const LOOKED_UP: [u32; 7] = {
     use esatto_schema::interned_data::field;
     [
         field::EVENT_CATEGORIES,
@@ -188,5 +196,6 @@ const LOOKED_UP: [u32; 6] = {
         field::DEBUG_ANNOTATION_VALUE_TYPE_NAMES,
         field::DEBUG_ANNOTATION_STRING_VALUES,
         field::CORRELATION_ID_STR,
+        field::KERNEL_SYMBOLS,
     ]
 };

@@ -3,20 +3,27 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::counter_tracks::CounterTracks;
-use super::descriptors::MessageInfo;
 use super::event_details::EventDetails;
 use super::event_tracks::EventTracks;
 use super::flows::Flows;
+use super::generic_event::GenericEvent;
+use super::kernel_state::{FtraceWindow, KernelSlices, Network, Power, ThreadCounters, Writers};
 use super::lanes::LaneGroups;
 use super::processes::Processes;
+use super::proto_descriptors::ProtoTypes;
 use super::scheduling_state::Scheduling;
 use super::slices::Slices;
 use super::stacks::Heaps;
 use super::stats::{Fact, Stats};
+use super::task_state::KernelVersion;
 use super::tracks::TrackIndex;
+use crate::debug_annotation::ArgKeys;
 use crate::problems::Problems;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, ArgValue, CounterRow, Row, Tables};
+
+/// Key of the argument for the thread that wrote an event of no thread.
+pub(crate) const WRITER_KEY: &str = "legacy_event.passthrough_utid";
 
 /// Sequence state that events refer to: from one clear to the next.
 #[derive(Debug, Clone, Copy)]
@@ -38,22 +45,36 @@ pub(crate) struct Context {
     pub(crate) processes: Processes,
     pub(crate) tracks: TrackIndex,
     pub(crate) event_tracks: EventTracks,
-    /// The member of a group for which a lane was made.
-    pub(crate) lane_members: HashMap<Row, u64>,
     pub(crate) lane_groups: LaneGroups,
     pub(crate) slices: Slices,
     pub(crate) flows: Flows,
     pub(crate) scheduling: Scheduling,
     pub(crate) counters: CounterTracks,
     pub(crate) heaps: Heaps,
+    pub(crate) thread_counters: ThreadCounters,
+    pub(crate) kernel_slices: KernelSlices,
+    pub(crate) writers: Writers,
+    pub(crate) power: Power,
+    pub(crate) network: Network,
+    /// The time from which on each machine has the kernel events of all processors that it had
+    /// events of when recording began.
+    pub(crate) ftrace_starts: HashMap<u32, i64>,
+    pub(crate) ftrace_window: Option<FtraceWindow>,
+    /// True if kernel events from before the recording are wanted.
+    pub(crate) keeps_old_ftrace: bool,
     pub(crate) generations: Vec<Generation>,
     /// Rows of machines by their ids in packets.
     pub(crate) machines: HashMap<u32, Row>,
     pub(crate) machine_arch: HashMap<u32, String>,
+    pub(crate) kernel_versions: HashMap<u32, KernelVersion>,
     pub(crate) page_sizes: HashMap<u32, u32>,
     pub(crate) facts: BTreeMap<&'static str, Fact>,
+    /// Keys of arguments that were made of shorter ones.
+    pub(crate) arg_keys: ArgKeys,
+    /// Types of fields that only some programs write.
+    pub(crate) types: ProtoTypes,
     /// Kernel events that the schema does not have, by the numbers of their fields.
-    pub(crate) generic_events: HashMap<u32, (String, MessageInfo)>,
+    pub(crate) generic_events: HashMap<u32, GenericEvent>,
     /// Moments at which all data sources were flushed.
     pub(crate) flushes: Vec<i64>,
 }
@@ -83,11 +104,19 @@ impl Context {
         self.tables.counter.push(CounterRow { ts, track_id: track, value, arg_set_id: None })
     }
 
-    /// Adds arguments to a slice.
+    /// Adds arguments to a slice. The thread that wrote it stays the first one.
     pub(crate) fn extend_slice(&mut self, slice: Row, args: &[Arg]) {
-        if !args.is_empty() {
-            let set = &mut self.tables.slice.arg_set_id[slice.index()];
+        if args.is_empty() {
+            return;
+        }
+        let writer = self.symbol(WRITER_KEY);
+        let set = &mut self.tables.slice.arg_set_id[slice.index()];
+        let own = set.map_or(&[][..], |set| self.tables.args.set(set));
+        if args.iter().chain(own).filter(|arg| arg.key == writer).count() < 2 {
             *set = self.tables.args.extend(*set, args);
+        } else {
+            let others: Vec<Arg> = args.iter().filter(|arg| arg.key != writer).copied().collect();
+            *set = self.tables.args.extend(*set, &others);
         }
     }
 }

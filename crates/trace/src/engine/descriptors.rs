@@ -72,6 +72,16 @@ pub(crate) fn read_message(bytes: &[u8]) -> (String, MessageInfo) {
 }
 
 impl FieldInfo {
+    /// Returns whether its values are plain varints.
+    pub(crate) fn is_varint(&self) -> bool {
+        matches!(self.kind, 3 | 4 | 5 | 13)
+    }
+
+    /// Returns whether its values are texts.
+    pub(crate) fn is_text(&self) -> bool {
+        self.kind == 9
+    }
+
     /// Returns a value of the field as an argument; `None` for messages.
     pub(crate) fn argument(&self, f: &Field<'_>, strings: &mut Strings) -> Option<ArgValue> {
         Some(match self.kind {

@@ -1,19 +1,20 @@
 //! Decoder of one `TrackEvent`, with the state of its sequence.
 
-use esatto_protozero::Fields;
+use esatto_protozero::{Fields, Value};
 use esatto_schema::{interned_data, log_message, source_location, task_execution, track_event};
 
 use super::context::Context;
 use super::event_details::EventDetail;
 use super::event_tracks::{CounterInfo, EventTracks, Slot};
-use super::record::{LegacyRecord, LogRecord};
+use super::proto_args::ProtoArgs;
+use super::record::{LegacyRecord, LogRecord, Put as _};
 use super::tokenizer::Tokenizer;
 use crate::debug_annotation::{AnnotationErrors, AnnotationReader, RawAnnotation};
 use crate::event_type::CounterValue;
 use crate::packet_sequence::{MAX_EXTRA_COUNTERS, State};
 use crate::problems::Problem;
 use crate::string_table::{Strings, Symbol};
-use crate::tables::{Arg, ArgValue};
+use crate::tables::{Arg, ArgValue, Row};
 
 const COUNTER: u8 = 4;
 const STATE: u8 = 5;
@@ -57,7 +58,39 @@ impl<'p> Location<'p> {
     }
 }
 
+/// Numbers of fields that others than the authors of the schema may use.
+const FIRST_EXTENSION: u32 = 1000;
+
+/// Appends an encoded field.
+fn put_field(out: &mut Vec<u8>, f: &esatto_protozero::Field<'_>) {
+    out.number(u64::from(f.id) << 3 | f.value.wire_type() as u64);
+    match f.value {
+        Value::Varint(v) => out.number(v),
+        Value::Fixed64(v) => out.extend(v.to_le_bytes()),
+        Value::Fixed32(v) => out.extend(v.to_le_bytes()),
+        Value::Bytes(bytes) => {
+            out.index(bytes.len());
+            out.extend(bytes);
+        }
+    }
+}
+
 impl Tokenizer {
+    /// Returns the method that a message of Chromium's IPC calls: its file and its address.
+    fn mojo_method(&mut self, id: u32, f: &esatto_protozero::Field<'_>, sequence: usize) -> Option<(Row, u64)> {
+        use esatto_schema::{chrome_mojo_event_info, unsymbolized_source_location::field};
+        if id != track_event::field::CHROME_MOJO_EVENT_INFO {
+            return None;
+        }
+        let method = chrome_mojo_event_info::field::MOJO_INTERFACE_METHOD_IID;
+        let iid = Fields::new(f.as_bytes()).find(|f| f.id == method)?.as_u64();
+        let table = interned_data::field::UNSYMBOLIZED_SOURCE_LOCATIONS;
+        let entry = self.sequences[sequence].state.entry(table, iid)?;
+        let find = |id: u32| Fields::new(entry).find(|f| f.id == id).map_or(0, |f| f.as_u64());
+        let (mapping, rel_pc) = (find(field::MAPPING_ID), find(field::REL_PC));
+        Some((self.mapping(sequence, mapping)?, rel_pc))
+    }
+
     /// Decodes an event into `self.event`. Returns false if it breaks a rule.
     pub(super) fn read_event(&mut self, bytes: &[u8], sequence: usize, machine: u32) -> bool {
         use track_event::field;
@@ -70,6 +103,7 @@ impl Tokenizer {
         let state = &mut self.sequences[sequence].state;
         let event = &mut self.event;
         let (mut kind, mut track, mut legacy) = (0, None, None);
+        let mut has_name_iid = false;
         let (mut int_value, mut real_value) = (None, None);
         let mut categories: Vec<Symbol> = Vec::new();
         let (mut old_flows, mut old_terminating) = (Vec::new(), Vec::new());
@@ -77,12 +111,14 @@ impl Tokenizer {
         let (mut real_tracks, mut real_values) = (Vec::new(), Vec::new());
         let mut annotations: Vec<&[u8]> = Vec::new();
         let mut typed: Vec<(u32, esatto_protozero::Field<'_>)> = Vec::new();
+        let mut typed_more: Vec<(u32, esatto_protozero::Field<'_>)> = Vec::new();
         for f in Fields::new(bytes) {
             match f.id {
                 field::TYPE => kind = f.as_i32(),
                 field::TRACK_UUID => track = Some(f.as_u64()),
                 field::NAME => event.name = Some(strings.add(f.as_bytes())),
                 field::NAME_IID => {
+                    has_name_iid = f.as_u64() != 0;
                     event.name = state.look_up(interned_data::field::EVENT_NAMES, f.as_u64());
                     if event.name.is_none() {
                         context.stats.count("interned_data_tokenizer_errors");
@@ -117,7 +153,7 @@ impl Tokenizer {
                 | field::CORRELATION_ID
                 | field::CORRELATION_ID_STR
                 | field::CORRELATION_ID_STR_IID => typed.push((f.id, f)),
-                _ => {}
+                id => typed_more.push((id, f)),
             }
         }
         if event.flows.is_empty() {
@@ -145,38 +181,27 @@ impl Tokenizer {
             })),
         };
         let uuid = track.or(state.track);
-        event.has_track = uuid.is_some();
+        // Track 0 is that of the thread of the sequence, unless an event with a type asks for it.
+        event.has_track = uuid.is_some_and(|uuid| uuid != 0) || (track.is_some() && (1..=4).contains(&kind));
         event.track = context.event_tracks.slot(machine, uuid.unwrap_or(0));
         let mut problem = None;
-        event.action = match kind {
-            1..=4 => u8::try_from(kind).unwrap_or(0),
-            5 => {
-                if !is_state(&context.event_tracks, event.track) {
-                    problem = Some(Problem::StateWithoutTrack);
+        event.action = u8::try_from(kind).ok().filter(|kind| (1..=STATE).contains(kind)).unwrap_or(0);
+        if event.action == STATE && !is_state(&context.event_tracks, event.track) {
+            problem = Some(Problem::StateWithoutTrack);
+        }
+        if let Some(bytes) = legacy {
+            let (mut found, name_iid) = read_legacy(bytes, strings);
+            if let Some(iid) = name_iid.filter(|iid| *iid != 0 && !has_name_iid) {
+                event.name = state.look_up(interned_data::field::EVENT_NAMES, iid);
+                if event.name.is_none() {
+                    context.problems.count(Problem::UnresolvedName);
                 }
-                STATE
             }
-            _ => match legacy {
-                Some(bytes) => {
-                    let mut found = read_legacy(bytes, strings);
-                    if let Some(iid) = found.1 {
-                        event.name = state.look_up(interned_data::field::EVENT_NAMES, iid);
-                        if event.name.is_none() {
-                            context.problems.count(Problem::UnresolvedName);
-                        }
-                    }
-                    found.0.id_scope = found.0.id_scope.filter(|&scope| !strings.get(scope).is_empty());
-                    event.legacy = Some(found.0);
-                    0
-                }
-                None => {
-                    problem = Some(Problem::EventWithoutType);
-                    0
-                }
-            },
-        };
-        if let (Some(bytes), None) = (legacy, event.legacy) {
-            event.legacy = Some(read_legacy(bytes, strings).0);
+            found.id_scope = found.id_scope.filter(|&scope| !strings.get(scope).is_empty());
+            event.legacy = Some(found);
+        }
+        if event.action == 0 && event.legacy.is_none_or(|legacy| legacy.phase == 0) {
+            problem = Some(Problem::EventWithoutType);
         }
         if event.action == COUNTER {
             let value = match (int_value, real_value) {
@@ -224,14 +249,32 @@ impl Tokenizer {
             return false;
         }
         self.survey.states += u64::from(event.action == STATE);
+        let native = typed_more.iter().find_map(|(id, f)| self.mojo_method(*id, f, sequence));
+        let state = &mut self.sequences[sequence].state;
+        let event = &mut self.event;
         let strings = &mut self.context.tables.strings;
         for (id, f) in &typed {
             read_typed(*id, f, state, strings, event);
         }
         let mut reader = AnnotationReader { state, errors: AnnotationErrors::default() };
         let list: Vec<RawAnnotation<'_>> = annotations.iter().filter_map(|bytes| reader.read(bytes)).collect();
-        for annotation in &list {
-            annotation.flatten(&mut self.keys, strings, &mut event.args);
+        if !list.is_empty() || !typed_more.is_empty() {
+            let args = &mut event.args;
+            let (types, keys) = (&self.context.types, &mut self.context.arg_keys);
+            let mut out = ProtoArgs { types, state, keys, strings, args, depth: 0, native, errors: 0 };
+            let mut counts = Vec::new();
+            for (id, f) in typed_more {
+                if !out.add_event_field(id, &f, &mut counts) && id >= FIRST_EXTENSION {
+                    put_field(&mut event.late, &f);
+                }
+            }
+            for annotation in &list {
+                annotation.flatten(&mut out);
+            }
+            if out.errors > 0 {
+                let errors = out.errors;
+                self.context.stats.add("track_event_parser_errors", None, errors);
+            }
         }
         if let Some(detail) = detail {
             self.context.details.add(event, detail, &list, strings);

@@ -1,8 +1,9 @@
 //! Rows of the tracks of track events.
 
+use super::chrome_names;
 use super::context::Context;
-use super::event_tracks::{CounterInfo, Description, Group, GroupKey, Merge, Owner, Scope, Slot, State};
-use super::lanes::Lanes;
+use super::event_tracks::{ChromeProcess, CounterInfo, Description, Group, GroupKey, Merge, Owner, Scope, Slot, State};
+use super::lanes::{LaneUse, Lanes};
 use super::processes::NameSource;
 use super::tracks::{Dimension, TrackSpec};
 use crate::string_table::{Strings, Symbol};
@@ -131,6 +132,10 @@ impl Context {
                 if let Some(name) = description.thread_name {
                     self.processes.name_thread(&mut self.tables, utid, name, NameSource::Descriptor);
                 }
+                if let Some(name) = description.chrome_thread.and_then(chrome_names::thread) {
+                    let name = self.symbol(name);
+                    self.processes.name_thread(&mut self.tables, utid, name, NameSource::ThreadType);
+                }
             }
             (Owner::Process { .. }, Scope::Process(upid)) => {
                 let index = upid.index();
@@ -152,9 +157,26 @@ impl Context {
                     let labels: Vec<Arg> = description.labels.iter().enumerate().map(label).collect();
                     self.processes.add_arguments(upid, labels);
                 }
+                if let Some(process) = description.chrome_process {
+                    self.describe_chrome_process(upid, process);
+                }
             }
             _ => {}
         }
+    }
+
+    fn describe_chrome_process(&mut self, upid: Row, process: ChromeProcess) {
+        let name = chrome_names::process(process.kind).map(|name| self.symbol(name));
+        let known = &mut self.tables.process.name[upid.index()];
+        *known = known.or(name);
+        let mut args = vec![self.arg("chrome.process_type", ArgValue::Text(name))];
+        if let Some(package) = process.package {
+            args.push(self.arg("chrome.host_app_package_name", ArgValue::Text(Some(package))));
+        }
+        if let Some(id) = process.crash_trace_id {
+            args.push(self.arg("chrome.crash_trace_id", ArgValue::Uint(id)));
+        }
+        self.processes.add_arguments(upid, args);
     }
 
     /// Returns the track of an event. `first_name` names a track without a description; `has_first`
@@ -182,10 +204,8 @@ impl Context {
         let mut description = entry.description.clone()?;
         let has_first = has_first && uuid != 0;
         let mut parent_track = None;
-        let mut parent_slot = None;
         if description.parent != 0 {
             let parent = self.event_tracks.slot(machine, description.parent);
-            parent_slot = Some(parent);
             let (_, parent_is_root) = self.resolve_track(parent)?;
             let parent = self.event_track(parent, None, has_first)?;
             let parent = match parent {
@@ -204,21 +224,14 @@ impl Context {
             };
         }
         let plain = description.owner == Owner::Parent && description.counter.is_none();
-        let merges = match description.merge {
-            Merge::Never => false,
-            Merge::ByKey(_) => true,
-            Merge::ByName => description.name.is_some(),
-        };
-        if plain && merges {
+        if plain && description.merge != Merge::Never {
             let name = if description.merge == Merge::ByName { description.name } else { None };
-            let parent = parent_slot.map(|parent| self.representative(parent));
-            let key = GroupKey { machine, scope, parent, merge: description.merge, name };
+            let key = GroupKey { machine, scope, parent: description.parent, merge: description.merge, name };
             let group = match self.event_tracks.group_index.get(&key) {
                 Some(&group) => group,
                 None => {
                     let tracks = &mut self.event_tracks;
-                    let parent_uuid = parent.map_or(0, |parent| tracks.slots[parent].uuid);
-                    tracks.groups.push(Group { key, lanes: Lanes::default(), parent_uuid });
+                    tracks.groups.push(Group { key, lanes: Lanes::default() });
                     tracks.group_index.insert(key, tracks.groups.len() - 1);
                     tracks.groups.len() - 1
                 }
@@ -236,17 +249,6 @@ impl Context {
         }
         self.event_tracks.slots[slot].track = Some(track);
         Some(EventTrack::Single(track))
-    }
-
-    /// Returns one slot for all members of a group.
-    fn representative(&self, slot: Slot) -> Slot {
-        let tracks = &self.event_tracks;
-        let Some(group) = tracks.slots[slot].group else { return slot };
-        let machine = tracks.slots[slot].machine;
-        let lanes = &tracks.groups[group].lanes;
-        // The first lane was made for the first member.
-        let first = lanes.first().and_then(|track| self.lane_members.get(&track).copied());
-        first.and_then(|uuid| tracks.index.get(&(machine, uuid)).copied()).unwrap_or(slot)
     }
 
     fn single_track(
@@ -352,8 +354,8 @@ impl Context {
 
     /// Adds a lane that a member needs.
     pub(crate) fn add_lane(&mut self, group: usize, member: u64, has_first: bool) -> usize {
-        let Group { key, lanes, parent_uuid } = &self.event_tracks.groups[group];
-        let (key, number, parent_uuid) = (*key, lanes.len(), *parent_uuid);
+        let Group { key, lanes } = &self.event_tracks.groups[group];
+        let (key, number) = (*key, lanes.len());
         let slot = self.event_tracks.slot(key.machine, member);
         let description = self.event_tracks.slots[slot].description.clone();
         let (kind, owner) = match key.scope {
@@ -362,18 +364,18 @@ impl Context {
             Scope::Global => ("global_merged_track_event", None),
         };
         let (merge_type, merge_value) = match key.merge {
-            Merge::ByKey(value) => (2, Some(value)),
+            Merge::ByKey(value) => (2, value),
             Merge::ByName | Merge::Never => (0, key.name),
         };
-        let merge_value = merge_value.map(|value| Dimension::Symbol("merge_key_value", value));
+        let merge_value = merge_value
+            .map_or(Dimension::NoText("merge_key_value"), |value| Dimension::Symbol("merge_key_value", value));
         let dimensions: Vec<Dimension<'_>> = owner
             .into_iter()
             .chain([
-                Dimension::Number("parent_track_uuid", crate::tables::signed(parent_uuid)),
+                Dimension::Number("parent_track_uuid", crate::tables::signed(key.parent)),
                 Dimension::Number("merge_key_type", merge_type),
             ])
-            .chain(merge_value)
-            .chain([Dimension::Number("track_compressor_idx", i64::try_from(number).unwrap_or(i64::MAX))])
+            .chain([merge_value, Dimension::Number("track_compressor_idx", i64::try_from(number).unwrap_or(i64::MAX))])
             .collect();
         let name = description.as_ref().and_then(|description| description.name);
         let machine = self.processes.machine_row(key.machine);
@@ -390,8 +392,7 @@ impl Context {
                 }
             }
         }
-        self.lane_members.insert(track, member);
-        self.event_tracks.groups[group].lanes.push(track)
+        self.event_tracks.groups[group].lanes.push(track, member)
     }
 
     fn parent_track(&mut self, parent: Slot, has_first: bool) -> Option<Row> {
@@ -402,25 +403,19 @@ impl Context {
         })
     }
 
-    /// Returns the lane for a slice that begins, with its track.
-    pub(crate) fn lane_for_begin(&mut self, group: usize, member: u64, ts: i64, has_first: bool) -> (usize, Row) {
+    /// Returns the track of an event of a member.
+    pub(crate) fn member_track(&mut self, group: usize, member: u64, lane_use: LaneUse, has_first: bool) -> Row {
+        let lane = match self.event_tracks.groups[group].lanes.take(member) {
+            Some(lane) => lane,
+            None => self.add_lane(group, member, has_first),
+        };
         let lanes = &mut self.event_tracks.groups[group].lanes;
-        let chosen = lanes.choose(&mut self.slices, &mut self.tables, &mut self.stats, member, ts);
-        let lane = chosen.unwrap_or_else(|| self.add_lane(group, member, has_first));
-        (lane, self.event_tracks.groups[group].lanes.track(lane))
-    }
-
-    pub(crate) fn lanes(&mut self, group: usize) -> &mut Lanes {
-        &mut self.event_tracks.groups[group].lanes
-    }
-
-    /// Notes that a member has begun a slice in a lane.
-    pub(crate) fn occupy_lane(&mut self, group: usize, lane: usize, member: u64) {
-        self.event_tracks.groups[group].lanes.occupy(&self.slices, &self.tables, lane, member);
-    }
-
-    /// Notes that the innermost slice of a lane has changed.
-    pub(crate) fn note_lane(&mut self, group: usize, lane: usize) {
-        self.event_tracks.groups[group].lanes.note(&self.slices, &self.tables, lane);
+        if lane_use != LaneUse::End {
+            lanes.begin(lane, true);
+        }
+        if lane_use != LaneUse::Begin {
+            lanes.end(lane);
+        }
+        lanes.track(lane)
     }
 }

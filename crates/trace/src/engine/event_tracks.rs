@@ -7,6 +7,7 @@ use esatto_schema::{
     START_TIMES_FIELD, counter_descriptor, process_descriptor, start_times, thread_descriptor, track_descriptor,
 };
 
+use super::chrome_names;
 use super::lanes::Lanes;
 use crate::string_table::{Strings, Symbol};
 use crate::tables::Row;
@@ -30,7 +31,7 @@ pub(crate) struct CounterInfo {
 pub(crate) enum Merge {
     #[default]
     ByName,
-    ByKey(Symbol),
+    ByKey(Option<Symbol>),
     Never,
 }
 
@@ -71,6 +72,17 @@ pub(crate) struct Description {
     /// When the program connected and began to be recorded.
     pub(crate) start: StartTimes,
     pub(super) labels: Vec<Symbol>,
+    pub(super) chrome_process: Option<ChromeProcess>,
+    /// Kind of a thread of Chromium.
+    pub(super) chrome_thread: Option<i64>,
+}
+
+/// Facts that Chromium tells about one of its processes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChromeProcess {
+    pub(super) kind: i64,
+    pub(super) package: Option<Symbol>,
+    pub(super) crash_trace_id: Option<u64>,
 }
 
 /// When a program connected and began to be recorded, in nanoseconds of `CLOCK_BOOTTIME`.
@@ -166,7 +178,7 @@ pub(crate) struct EventTracks {
 pub(super) struct GroupKey {
     pub(super) machine: u32,
     pub(super) scope: Scope,
-    pub(super) parent: Option<Slot>,
+    pub(super) parent: u64,
     pub(super) merge: Merge,
     pub(super) name: Option<Symbol>,
 }
@@ -175,7 +187,6 @@ pub(super) struct GroupKey {
 pub(super) struct Group {
     pub(super) key: GroupKey,
     pub(super) lanes: Lanes,
-    pub(super) parent_uuid: u64,
 }
 
 /// Reason for which a descriptor is not used.
@@ -222,6 +233,8 @@ impl EventTracks {
                 if first.start == StartTimes::default() {
                     first.start = found.start;
                 }
+                first.chrome_process = found.chrome_process.or(first.chrome_process);
+                first.chrome_thread = found.chrome_thread.or(first.chrome_thread);
             }
             empty => *empty = Some(found),
         }
@@ -234,6 +247,7 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
     use track_descriptor::field;
     let mut uuid = None;
     let (mut process, mut thread, mut behavior, mut key) = (None, None, 0, None);
+    let mut is_sandboxed = false;
     let mut found = Description::default();
     for f in Fields::new(bytes) {
         match f.id {
@@ -244,6 +258,17 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
             field::PROCESS => process = Some(f.as_bytes()),
             field::THREAD => thread = Some(f.as_bytes()),
             field::STATE => found.is_state = true,
+            field::CHROME_PROCESS => found.chrome_process = Some(read_chrome_process(f.as_bytes(), strings)),
+            field::CHROME_THREAD => {
+                use esatto_schema::chrome_thread_descriptor::field;
+                for f in Fields::new(f.as_bytes()) {
+                    match f.id {
+                        field::THREAD_TYPE => found.chrome_thread = Some(f.as_i64()),
+                        field::IS_SANDBOXED_TID => is_sandboxed = f.as_bool(),
+                        _ => {}
+                    }
+                }
+            }
             field::COUNTER => found.counter = Some(read_counter(f.as_bytes(), strings)),
             field::DISALLOW_MERGING_WITH_SYSTEM_TRACKS => found.own_thread_track = f.as_bool(),
             field::DESCRIPTION => found.description = Some(strings.add(f.as_bytes())),
@@ -271,31 +296,54 @@ fn read(bytes: &[u8], strings: &mut Strings) -> Result<(u64, Description), Refus
                 _ => {}
             }
         }
-        found.owner = Owner::Thread { pid: pid.ok_or(Refused::Incomplete)?, tid: tid.ok_or(Refused::Incomplete)? };
+        let (pid, mut tid) = (pid.ok_or(Refused::Incomplete)?, tid.ok_or(Refused::Incomplete)?);
+        if is_sandboxed {
+            // Threads of other sandboxes have the same number.
+            tid |= pid << 32;
+        }
+        found.owner = Owner::Thread { pid, tid };
     }
     if let Some(bytes) = process {
-        let mut pid = None;
+        let (mut pid, mut kind) = (None, None);
         for f in Fields::new(bytes) {
             match f.id {
                 process_descriptor::field::PID => pid = Some(i64::from(f.as_i32())),
                 process_descriptor::field::PROCESS_NAME => found.process_name = name(f.as_bytes(), strings),
                 process_descriptor::field::CMDLINE => found.cmdline.push(strings.add(f.as_bytes())),
+                process_descriptor::field::CHROME_PROCESS_TYPE => kind = Some(f.as_i64()),
                 process_descriptor::field::START_TIMESTAMP_NS => found.process_start = f.as_i64(),
                 process_descriptor::field::PROCESS_LABELS => found.labels.push(strings.add(f.as_bytes())),
                 _ => {}
             }
         }
         let pid = pid.ok_or(Refused::Incomplete)?;
+        if let (None, Some(name)) = (found.process_name, kind.and_then(chrome_names::process)) {
+            found.process_name = Some(strings.add_str(name));
+        }
         if thread.is_none() {
             found.owner = Owner::Process { pid };
         }
     }
     found.merge = match (behavior, key) {
         (2, _) => Merge::Never,
-        (3, Some(key)) => Merge::ByKey(key),
+        (3, key) => Merge::ByKey(key),
         _ => Merge::ByName,
     };
     Ok((uuid, found))
+}
+
+fn read_chrome_process(bytes: &[u8], strings: &mut Strings) -> ChromeProcess {
+    use esatto_schema::chrome_process_descriptor::field;
+    let mut process = ChromeProcess::default();
+    for f in Fields::new(bytes) {
+        match f.id {
+            field::PROCESS_TYPE => process.kind = f.as_i64(),
+            field::HOST_APP_PACKAGE_NAME => process.package = Some(strings.add(f.as_bytes())),
+            field::CRASH_TRACE_ID => process.crash_trace_id = Some(f.as_u64()),
+            _ => {}
+        }
+    }
+    process
 }
 
 /// Returns a name, unless it is empty.

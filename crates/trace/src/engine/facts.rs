@@ -9,6 +9,7 @@ use esatto_schema::{
 
 use super::context::Context;
 use super::stats::Fact;
+use super::task_state::kernel_version;
 use super::tokenizer::{Time, Tokenizer};
 use crate::field_names;
 use crate::machines::HOST;
@@ -60,7 +61,17 @@ impl Tokenizer {
             }
             packet_field::SYSTEM_INFO => context.set_system_info(payload, machine),
             packet_field::CPU_INFO => context.set_cpu_info(payload, machine),
-            packet_field::TRACE_STATS => context.set_trace_stats(payload),
+            packet_field::TRACE_STATS => {
+                context.set_trace_stats(payload);
+                self.count_losses(payload);
+            }
+            packet_field::TRACE_CONFIG => {
+                use esatto_schema::trace_config::field;
+                if let Some(name) = Fields::new(payload).filter(|f| f.id == field::UNIQUE_SESSION_NAME).last() {
+                    let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+                    context.set_fact("unique_session_name", Fact::Text(name));
+                }
+            }
             packet_field::FTRACE_STATS => context.set_ftrace_stats(payload),
             packet_field::SERVICE_EVENT => {
                 use tracing_service_event::field;
@@ -70,6 +81,17 @@ impl Tokenizer {
                         field::TRACING_STARTED => "tracing_started_ns",
                         field::ALL_DATA_SOURCES_STARTED => "all_data_source_started_ns",
                         field::TRACING_DISABLED => "tracing_disabled_ns",
+                        field::CLONE_STARTED => {
+                            context.stats.set("traced_clone_started_timestamp_ns", None, ts);
+                            continue;
+                        }
+                        field::BUFFER_CLONED => {
+                            let buffer = i64::from(f.as_u32());
+                            if buffer < MAX_COUNTED_BUFFERS {
+                                context.stats.set("traced_buf_clone_done_timestamp_ns", Some(buffer), ts);
+                            }
+                            continue;
+                        }
                         field::ALL_DATA_SOURCES_FLUSHED => {
                             context.flushes.push(ts);
                             continue;
@@ -84,6 +106,38 @@ impl Tokenizer {
     }
 }
 
+/// Losses of the sequences of a buffer.
+#[derive(Debug, Clone, Copy, Default)]
+struct Losses {
+    gaps: u64,
+    /// Sequences that have no packet with the state that all of them need.
+    unusable: i64,
+}
+
+impl Tokenizer {
+    /// Counts the losses of the sequences so far, by the buffers that a `TraceStats` tells.
+    fn count_losses(&mut self, payload: &[u8]) {
+        use esatto_schema::trace_stats::writer_stats::field;
+        let mut buffers: BTreeMap<i64, Losses> = BTreeMap::new();
+        for writer in Fields::new(payload).filter(|f| f.id == trace_stats::field::WRITER_STATS) {
+            let find = |id: u32| Fields::new(writer.as_bytes()).filter(|f| f.id == id).last();
+            let id = find(field::SEQUENCE_ID).map_or(0, |id| id.as_u32());
+            let buffer = find(field::BUFFER).map_or(0, |buffer| buffer.as_i64());
+            let Some(sequence) = self.known_sequence(HOST, id) else { continue };
+            if (0..MAX_COUNTED_BUFFERS).contains(&buffer) {
+                let losses = buffers.entry(buffer).or_default();
+                losses.gaps += sequence.later_losses;
+                losses.unusable += i64::from(sequence.skipped > 0 && sequence.skipped == sequence.needing_state);
+            }
+        }
+        for (buffer, losses) in buffers {
+            let gaps = i64::try_from(losses.gaps).unwrap_or(i64::MAX);
+            self.context.stats.set("traced_buf_sequence_packet_loss", Some(buffer), gaps);
+            self.context.stats.set("traced_buf_incremental_sequences_dropped", Some(buffer), losses.unusable);
+        }
+    }
+}
+
 fn uuid_text(msb: u64, lsb: u64) -> String {
     let (a, b, c) = (msb >> 32, (msb >> 16) & 0xffff, msb & 0xffff);
     format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", lsb >> 48, lsb & 0xffff_ffff_ffff)
@@ -92,6 +146,15 @@ fn uuid_text(msb: u64, lsb: u64) -> String {
 impl Context {
     pub(crate) fn set_fact(&mut self, name: &'static str, fact: Fact) {
         self.facts.insert(name, fact);
+    }
+
+    /// Converts the times of the snapshots of a machine to that of the host.
+    pub(super) fn convert_snapshots(&mut self, machine: u32, ahead: i64) {
+        let Some(row) = self.processes.machine_row(machine).filter(|_| ahead != 0) else { return };
+        let table = &mut self.tables.clock_snapshot;
+        for (ts, _) in table.ts.iter_mut().zip(&table.machine_id).filter(|(_, own)| **own == Some(row)) {
+            *ts = ts.saturating_sub(ahead);
+        }
     }
 
     pub(crate) fn page_size(&self, machine: u32) -> u32 {
@@ -136,6 +199,9 @@ impl Context {
             self.page_sizes.insert(machine, size);
         }
         self.machine_arch.insert(machine, info.machine.clone());
+        if let Some(version) = kernel_version(&info.sysname, &info.release) {
+            self.kernel_versions.insert(machine, version);
+        }
         let Some(&row) = self.machines.get(&machine) else { return };
         let index = row.index();
         let strings = &mut self.tables.strings;
@@ -203,6 +269,8 @@ impl Context {
             2 => "end",
             _ => return,
         };
+        let keeps = Fields::new(payload).find(|f| f.id == field::PRESERVE_FTRACE_BUFFER);
+        self.keeps_old_ftrace |= phase == 1 && keeps.is_some_and(|f| f.as_bool());
         for stats in Fields::new(payload).filter(|f| f.id == field::CPU_STATS) {
             let cpu = Fields::new(stats.as_bytes()).find(|f| f.id == cpu_field::CPU).map_or(0, |f| f.as_i64());
             if !(0..MAX_COUNTED_CPUS).contains(&cpu) {

@@ -1,16 +1,17 @@
 //! Groups of lanes of asynchronous slices that are not on tracks of track events.
 
 use super::context::Context;
-use super::lanes::{LaneGroup, LaneGroups, Lanes};
+use super::lanes::{LaneGroup, LaneGroups, LaneUse, Lanes};
 use super::slices::Begin;
 use super::tracks::{Dimension, TrackSpec};
 use crate::string_table::Symbol;
-use crate::tables::{Arg, Row};
+use crate::tables::{Arg, ArgValue, Row};
+
+/// Kind of groups whose slices cannot nest: a second begin is no slice.
+const UNNESTABLE: &str = "atrace_async_slice";
 
 impl Context {
     fn lane_group(&mut self, key: LaneGroup) -> usize {
-        // Both kinds of slices share the numbers of lanes.
-        let key = LaneGroup { is_timed: false, ..key };
         let LaneGroups { index, groups, .. } = &mut self.lane_groups;
         *index.entry(key).or_insert_with(|| {
             groups.push(Lanes::default());
@@ -18,21 +19,21 @@ impl Context {
         })
     }
 
-    /// Begins a slice, or adds a whole one, in a group. `source` is for a new track.
-    pub(crate) fn begin_in_group(
+    /// Returns the track for a slice of a member. `source` is for a new track, whose name may be
+    /// that of the event.
+    pub(super) fn lane_track(
         &mut self,
         key: LaneGroup,
         member: u64,
-        mut begin: impl FnMut(Row) -> Begin,
+        lane_use: LaneUse,
         source: &[Arg],
-        ts: i64,
-    ) -> Option<Row> {
+        title: Option<Symbol>,
+    ) -> Row {
         let group = self.lane_group(key);
         let lanes = &mut self.lane_groups.groups[group];
-        let chosen = if key.is_timed {
-            lanes.choose_timed(&mut self.slices, &mut self.tables, &mut self.stats, ts)
-        } else {
-            lanes.choose(&mut self.slices, &mut self.tables, &mut self.stats, member, ts)
+        let chosen = match lane_use {
+            LaneUse::Timed { ts, .. } => lanes.take_timed(ts),
+            _ => lanes.take(member),
         };
         let lane = match chosen {
             Some(lane) => lane,
@@ -44,36 +45,62 @@ impl Context {
                     .chain([Dimension::Number("track_compressor_idx", number)])
                     .collect();
                 let machine = self.processes.machine_row(key.machine);
-                let spec = TrackSpec { machine, ..TrackSpec::new(key.kind, key.title.or(key.name), &dimensions) };
+                let title = key.title.or(title).or(key.name);
+                let spec = TrackSpec { machine, ..TrackSpec::new(key.kind, title, &dimensions) };
                 let (track, _) = self.tracks.intern(&mut self.tables, &spec);
                 let mut source = source.to_vec();
                 self.tables.track.source_arg_set_id[track.index()] = self.tables.args.add(&mut source);
                 let lanes = &mut self.lane_groups.groups[group];
-                if key.is_timed { lanes.push_timed(track) } else { lanes.push(track) }
+                match lane_use {
+                    LaneUse::Timed { .. } => lanes.push_timed(track),
+                    _ => lanes.push(track, member),
+                }
             }
         };
-        let track = self.lane_groups.groups[group].track(lane);
-        let slice = self.slices.begin(&mut self.tables, &mut self.stats, begin(track));
-        if !key.is_timed {
-            self.lane_groups.groups[group].occupy(&self.slices, &self.tables, lane, member);
+        let lanes = &mut self.lane_groups.groups[group];
+        match lane_use {
+            LaneUse::Begin => lanes.begin(lane, key.kind != UNNESTABLE),
+            LaneUse::End => lanes.end(lane),
+            LaneUse::Instant => {
+                lanes.begin(lane, true);
+                lanes.end(lane);
+            }
+            LaneUse::Timed { ts, dur } => lanes.set_end(lane, ts.saturating_add(dur)),
         }
-        slice
+        lanes.track(lane)
     }
 
-    /// Ends the slice of a member.
-    pub(crate) fn end_in_group(
+    /// Begins a slice, or adds a whole one, in a group.
+    pub(crate) fn begin_in_group(
         &mut self,
         key: LaneGroup,
         member: u64,
-        ts: i64,
-        name: Option<Symbol>,
-        category: Option<Symbol>,
+        lane_use: LaneUse,
+        begin: impl FnOnce(Row) -> Begin,
     ) -> Option<Row> {
-        let group = self.lane_group(key);
-        let lane = self.lane_groups.groups[group].lane_of(member)?;
-        let track = self.lane_groups.groups[group].track(lane);
-        let slice = self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, category);
-        self.lane_groups.groups[group].note(&self.slices, &self.tables, lane);
-        slice
+        let track = self.lane_track(key, member, lane_use, &[], None);
+        let begin = begin(track);
+        if key.kind == UNNESTABLE {
+            let repeated = self.lane_groups.repeated.entry(track).or_default();
+            *repeated = (repeated.0.saturating_add(1), begin.ts);
+            if self.slices.top(track).is_some() {
+                return None;
+            }
+        }
+        self.slices.begin(&mut self.tables, &mut self.stats, begin)
+    }
+
+    /// Ends the slice of a member.
+    pub(crate) fn end_in_group(&mut self, key: LaneGroup, member: u64, ts: i64) -> Option<Row> {
+        let track = self.lane_track(key, member, LaneUse::End, &[], None);
+        let slice = self.slices.end(&mut self.tables, &mut self.stats, track, ts, None, None)?;
+        if let Some(&(count, last)) = self.lane_groups.repeated.get(&track) {
+            let args = [
+                self.arg("legacy_unnestable_begin_count", ArgValue::Int(count)),
+                self.arg("legacy_unnestable_last_begin_ts", ArgValue::Int(last)),
+            ];
+            self.extend_slice(slice, &args);
+        }
+        Some(slice)
     }
 }

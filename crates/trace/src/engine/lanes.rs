@@ -1,27 +1,31 @@
 //! Lanes of tracks that are shown as one.
 
-use core::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use super::slices::{PENDING, Slices};
-use super::stats::Stats;
 use crate::string_table::Symbol;
-use crate::tables::{Row, Tables};
+use crate::tables::Row;
 
-/// Tracks that are shown as one. Slices of them may overlap, so they have lanes. A member keeps its
-/// lane while it has an open slice, and otherwise takes the first free one.
+/// Tracks that are shown as one. Slices of them may overlap, so they have lanes. A member takes its
+/// last lane again if no other member has it, and otherwise the first lane without open slices.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    /// The track of each lane, and the member that has an open slice in it.
-    lanes: Vec<(Row, u64)>,
-    /// Lanes with open slices, by member.
-    occupied: HashMap<u64, usize>,
+    lanes: Vec<Lane>,
+    /// The lane of each member that had one last.
+    of_member: HashMap<u64, usize>,
+    /// Lanes of members without open slices.
     free: BTreeSet<usize>,
-    /// Lanes of slices that have no begin and end of their own, which are apart from others.
+    /// Lanes of slices that are whole from the start, which are apart from others.
     timed: Vec<usize>,
-    /// Ends of innermost slices whose end was known from their begin, with their lanes. Some
-    /// entries are outdated.
-    ends: BinaryHeap<Reverse<(i64, usize)>>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    track: Row,
+    member: u64,
+    /// Number of slices that began and did not end.
+    open: u64,
+    /// End of the last slice that was whole from the start.
+    end: i64,
 }
 
 impl Lanes {
@@ -31,95 +35,84 @@ impl Lanes {
     }
 
     pub(crate) fn first(&self) -> Option<Row> {
-        self.lanes.first().map(|(track, _)| *track)
+        self.lanes.first().map(|lane| lane.track)
     }
 
     /// Returns the tracks of all lanes.
     pub(crate) fn tracks(&self) -> impl Iterator<Item = Row> {
-        self.lanes.iter().map(|(track, _)| *track)
+        self.lanes.iter().map(|lane| lane.track)
     }
 
-    /// Adds a lane.
-    pub(crate) fn push(&mut self, track: Row) -> usize {
-        self.lanes.push((track, 0));
-        self.free.insert(self.lanes.len() - 1);
-        self.lanes.len() - 1
+    pub(crate) fn track(&self, lane: usize) -> Row {
+        self.lanes[lane].track
     }
 
-    /// Returns the first lane for slices that are whole from the start. If there is none, the next
-    /// lane that is added becomes one.
-    pub(crate) fn choose_timed(
-        &mut self,
-        slices: &mut Slices,
-        tables: &mut Tables,
-        stats: &mut Stats,
-        ts: i64,
-    ) -> Option<usize> {
-        for &lane in &self.timed {
-            slices.expire(tables, stats, self.lanes[lane].0, ts, PENDING);
+    /// Adds a lane for a member.
+    pub(crate) fn push(&mut self, track: Row, member: u64) -> usize {
+        let lane = self.lanes.len();
+        self.lanes.push(Lane { track, member, open: 0, end: 0 });
+        self.free.insert(lane);
+        self.of_member.insert(member, lane);
+        lane
+    }
+
+    /// Returns the lane for a slice of a member; `None` if a new lane is needed.
+    pub(crate) fn take(&mut self, member: u64) -> Option<usize> {
+        if let Some(&lane) = self.of_member.get(&member) {
+            return Some(lane);
         }
-        self.timed.iter().copied().find(|&lane| slices.top(self.lanes[lane].0).is_none())
+        let lane = *self.free.first()?;
+        self.of_member.remove(&self.lanes[lane].member);
+        self.lanes[lane].member = member;
+        self.of_member.insert(member, lane);
+        Some(lane)
+    }
+
+    /// Notes the begin of a slice. If slices of the group cannot nest, a lane has one at most.
+    pub(crate) fn begin(&mut self, lane: usize, nests: bool) {
+        let open = &mut self.lanes[lane].open;
+        *open = if nests { open.saturating_add(1) } else { 1 };
+        self.free.remove(&lane);
+    }
+
+    /// Notes the end of a slice.
+    pub(crate) fn end(&mut self, lane: usize) {
+        let open = &mut self.lanes[lane].open;
+        *open = open.saturating_sub(1);
+        if *open == 0 {
+            self.free.insert(lane);
+        }
+    }
+
+    /// Returns the first lane for a slice that is whole from the start.
+    pub(crate) fn take_timed(&self, ts: i64) -> Option<usize> {
+        self.timed.iter().copied().find(|&lane| self.lanes[lane].end <= ts)
     }
 
     /// Adds a lane for slices that are whole from the start.
     pub(crate) fn push_timed(&mut self, track: Row) -> usize {
-        self.lanes.push((track, 0));
-        self.timed.push(self.lanes.len() - 1);
-        self.lanes.len() - 1
+        let lane = self.lanes.len();
+        self.lanes.push(Lane { track, member: 0, open: 0, end: 0 });
+        self.timed.push(lane);
+        lane
     }
 
-    pub(crate) fn track(&self, lane: usize) -> Row {
-        self.lanes[lane].0
+    pub(crate) fn set_end(&mut self, lane: usize, end: i64) {
+        self.lanes[lane].end = end;
     }
+}
 
-    /// Returns the lane of a member that has an open slice.
-    pub(crate) fn lane_of(&self, member: u64) -> Option<usize> {
-        self.occupied.get(&member).copied()
-    }
-
-    /// Returns the lane for the next slice of a member; `None` if a new lane is needed.
-    pub(crate) fn choose(
-        &mut self,
-        slices: &mut Slices,
-        tables: &mut Tables,
-        stats: &mut Stats,
-        member: u64,
+/// Kind of a slice, which decides its lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaneUse {
+    Begin,
+    End,
+    Instant,
+    /// A slice that is whole from the start, of no member.
+    Timed {
         ts: i64,
-    ) -> Option<usize> {
-        while let Some(&Reverse((_, lane))) = self.ends.peek().filter(|Reverse((end, _))| *end <= ts) {
-            self.ends.pop();
-            slices.expire(tables, stats, self.lanes[lane].0, ts, PENDING);
-            self.note(slices, tables, lane);
-        }
-        self.lane_of(member).or_else(|| self.free.first().copied())
-    }
-
-    /// Notes that a member has begun a slice in a lane.
-    pub(crate) fn occupy(&mut self, slices: &Slices, tables: &Tables, lane: usize, member: u64) {
-        let top = slices.top(self.lanes[lane].0);
-        // Instants do not keep a lane.
-        if top.is_none_or(|top| tables.slice.dur.get(top.index()) == 0) {
-            return;
-        }
-        self.lanes[lane].1 = member;
-        self.occupied.insert(member, lane);
-        self.free.remove(&lane);
-        self.note(slices, tables, lane);
-    }
-
-    /// Notes that the innermost slice of a lane has changed.
-    pub(crate) fn note(&mut self, slices: &Slices, tables: &Tables, lane: usize) {
-        let (track, member) = self.lanes[lane];
-        match slices.known_end(tables, track) {
-            None => {
-                if self.occupied.get(&member) == Some(&lane) {
-                    self.occupied.remove(&member);
-                }
-                self.free.insert(lane);
-            }
-            Some(end) => self.ends.extend(end.map(|end| Reverse((end, lane)))),
-        }
-    }
+        dur: i64,
+    },
 }
 
 /// Owner of a group.
@@ -132,16 +125,16 @@ pub(crate) struct LaneGroup {
     pub(crate) name: Option<Symbol>,
     /// The name of its tracks, if it is no dimension.
     pub(crate) title: Option<Symbol>,
-    /// True if its slices are whole from the start, and not begun and ended by members.
-    pub(crate) is_timed: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct LaneGroups {
     pub(super) index: HashMap<LaneGroup, usize>,
     pub(super) groups: Vec<Lanes>,
-    /// The first names of ids of the older form of events.
-    names: HashMap<(Option<Row>, Option<Symbol>, u64), Option<Symbol>>,
+    /// The first names of ids of the older form of events, of a process or of all.
+    names: HashMap<(Option<Row>, u64), Option<Symbol>>,
+    /// Slices of tracks whose slices cannot nest: how often they began, and when last.
+    pub(super) repeated: HashMap<Row, (i64, i64)>,
 }
 
 impl LaneGroups {
@@ -151,11 +144,31 @@ impl LaneGroups {
     }
 
     /// Returns the first name that was given for a key.
-    pub(crate) fn first_name(
-        &mut self,
-        key: (Option<Row>, Option<Symbol>, u64),
-        name: Option<Symbol>,
-    ) -> Option<Symbol> {
+    pub(crate) fn first_name(&mut self, key: (Option<Row>, u64), name: Option<Symbol>) -> Option<Symbol> {
         *self.names.entry(key).or_insert(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_takes_its_lane_again_unless_another_has_it() {
+        let mut lanes = Lanes::default();
+        let row = |index| Row::new(index);
+        assert_eq!(lanes.take(7), None);
+        let first = lanes.push(row(0), 7);
+        lanes.begin(first, true);
+        assert_eq!(lanes.take(8), None);
+        let second = lanes.push(row(1), 8);
+        lanes.begin(second, true);
+        lanes.end(first);
+        lanes.end(second);
+        assert_eq!(lanes.take(8), Some(second), "its own, though another one is free");
+        lanes.begin(second, true);
+        assert_eq!(lanes.take(9), Some(first), "the first free one");
+        lanes.begin(first, true);
+        assert_eq!(lanes.take(7), None, "its lane has another member");
     }
 }

@@ -4,6 +4,7 @@
 //! state of sequences and converts clocks. The sorter brings the records in the order of time, in
 //! bounded memory. The importers make the tables of them.
 
+mod chrome_names;
 pub(crate) mod context;
 mod counter_tracks;
 mod descriptors;
@@ -14,26 +15,41 @@ pub(crate) mod event_tracks;
 mod facts;
 mod flows;
 mod ftrace;
+mod generic_event;
+mod kernel_counters;
+mod kernel_event;
+mod kernel_slices;
+mod kernel_state;
+mod kernel_tasks;
+mod kernel_track_events;
 mod lane_groups;
 mod lanes;
 mod legacy_events;
 mod meminfo_names;
+mod network_events;
+mod power_events;
 mod print_markers;
+mod process_statistics;
 mod processes;
 mod profiles;
+mod proto_args;
+mod proto_descriptors;
 mod record;
 mod scheduling;
 mod scheduling_state;
 mod slices;
 mod sorter;
 mod stacks;
-mod statistics;
 mod stats;
 pub(crate) mod survey;
+mod syscall_slices;
 mod syscalls;
+mod system_statistics;
+mod task_state;
 mod tokenizer;
 mod track_events;
 mod tracks;
+mod triggers;
 
 pub(crate) use self::slices::PENDING;
 pub(crate) use self::sorter::SORT_MEMORY;
@@ -154,6 +170,8 @@ impl Import {
         for (machine, mut sorter) in sorters {
             self.engine.sort_error = sorter.failure.take().or_else(|| self.engine.sort_error.take());
             let ahead = machines.ahead(machine, trace_clock).unwrap_or(0);
+            context.note_ftrace_start(machine, ahead);
+            context.convert_snapshots(machine, ahead);
             match sorter.into_sorted() {
                 Ok(records) => sorted.push(Source { machine, ahead, records }),
                 Err(error) => self.engine.sort_error = Some(error),
@@ -230,14 +248,19 @@ impl Context {
                     packet_field::THREAD_DESCRIPTOR | packet_field::PROCESS_DESCRIPTOR => {
                         self.import_old_descriptor(machine, id, payload);
                     }
+                    packet_field::TRIGGER | packet_field::CHROME_TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
+                        self.import_trigger(ts, machine, id, payload);
+                    }
                     _ => {}
                 }
             }
             None => {}
         }
+        self.end_awaited_flows();
     }
 
     fn finish(&mut self, trace_clock: u32) {
+        self.finish_thread_counters();
         self.processes.finish(&mut self.tables);
         self.finish_facts(trace_clock);
         self.problems.add(Problem::MisplacedEnd, self.slices.misplaced_ends);

@@ -1,7 +1,7 @@
 //! Marks that programs write into the kernel's trace: slices, counters and instants as text.
 
 use super::context::Context;
-use super::lanes::LaneGroup;
+use super::lanes::{LaneGroup, LaneUse};
 use super::slices::{Begin, PENDING};
 use super::tracks::{Dimension, TrackSpec};
 use crate::tables::{ArgValue, Row};
@@ -93,16 +93,12 @@ impl Context {
         #[allow(clippy::cast_sign_loss, reason = "the same bits")]
         let member = cookie as u64;
         if is_begin {
-            let mut args = vec![
-                self.arg("cookie", ArgValue::Int(cookie)),
-                self.arg("legacy_unnestable_begin_count", ArgValue::Int(1)),
-                self.arg("legacy_unnestable_last_begin_ts", ArgValue::Int(ts)),
-            ];
+            let mut args = vec![self.arg("cookie", ArgValue::Int(cookie))];
             let args = self.tables.args.add(&mut args);
             let begin = |track| Begin { track, ts, dur: PENDING, category: None, name, args };
-            self.begin_in_group(key, member, begin, &[], ts);
+            self.begin_in_group(key, member, LaneUse::Begin, begin);
         } else {
-            self.end_in_group(key, member, ts, None, None);
+            self.end_in_group(key, member, ts);
         }
     }
 
@@ -118,9 +114,8 @@ impl Context {
     ) {
         let upid = Some(self.processes.process(&mut self.tables, machine, pid));
         let track_name = Some(self.symbol(track));
-        let is_timed = slice.is_some_and(|(_, dur)| dur != PENDING);
         let kind = "atrace_async_slice_for_track";
-        let key = LaneGroup { kind, machine, upid, name: track_name, is_timed, ..LaneGroup::default() };
+        let key = LaneGroup { kind, machine, upid, name: track_name, ..LaneGroup::default() };
         #[allow(clippy::cast_sign_loss, reason = "the same bits")]
         let member = cookie as u64;
         if let Some((name, dur)) = slice {
@@ -128,8 +123,9 @@ impl Context {
             let mut args = vec![self.row_arg("utid", utid)];
             let args = self.tables.args.add(&mut args);
             let begin = |track| Begin { track, ts, dur, category: None, name, args };
-            self.begin_in_group(key, member, begin, &[], ts);
-        } else if let Some(slice) = self.end_in_group(key, member, ts, None, None) {
+            let lane_use = if dur == PENDING { LaneUse::Begin } else { LaneUse::Timed { ts, dur } };
+            self.begin_in_group(key, member, lane_use, begin);
+        } else if let Some(slice) = self.end_in_group(key, member, ts) {
             let arg = self.row_arg("end_utid", utid);
             self.extend_slice(slice, &[arg]);
         }

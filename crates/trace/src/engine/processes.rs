@@ -15,6 +15,8 @@ pub(crate) enum NameSource {
     Unknown,
     Kernel,
     ProcessTree,
+    /// The kind of a thread of Chromium.
+    ThreadType,
     Descriptor,
 }
 
@@ -84,15 +86,27 @@ impl Processes {
     /// Returns the live thread with a tid, in the process with that pid if one is given.
     fn find(&self, tables: &Tables, machine: u32, tid: i64, pid: Option<i64>) -> Option<Row> {
         let list = self.tids.get(&(machine, tid))?;
-        list.iter().rev().copied().find(|utid| {
-            let index = utid.index();
-            let Some(upid) = tables.thread.upid[index] else { return tables.thread.end_ts[index].is_none() };
-            let process_pid = tables.process.pid[upid.index()];
-            tables.thread.end_ts[index].is_none()
-                && tables.process.end_ts[upid.index()].is_none()
-                && self.pids.get(&(machine, process_pid)).is_none_or(|current| *current == upid)
-                && pid.is_none_or(|pid| pid == process_pid)
+        list.iter().rev().copied().find(|&utid| {
+            let process = tables.thread.upid[utid.index()];
+            let fits = process.is_none_or(|upid| pid.is_none_or(|pid| pid == tables.process.pid[upid.index()]));
+            fits && self.is_alive(tables, machine, utid)
         })
+    }
+
+    /// Returns whether a thread has not ended, as far as is known.
+    pub(crate) fn is_alive(&self, tables: &Tables, machine: u32, utid: Row) -> bool {
+        let index = utid.index();
+        let is_current = |upid: Row| {
+            let pid = tables.process.pid[upid.index()];
+            tables.process.end_ts[upid.index()].is_none()
+                && self.pids.get(&(machine, pid)).is_none_or(|current| *current == upid)
+        };
+        tables.thread.end_ts[index].is_none() && tables.thread.upid[index].is_none_or(is_current)
+    }
+
+    /// Returns the thread with a tid, if it is known.
+    pub(crate) fn known_thread(&self, tables: &Tables, machine: u32, tid: i64) -> Option<Row> {
+        self.find(tables, machine, tid, None)
     }
 
     /// Returns the thread with a tid.

@@ -31,7 +31,7 @@ impl Tokenizer {
         text.map_or_else(Vec::new, |text| text.as_bytes().to_vec())
     }
 
-    fn mapping(&mut self, sequence: usize, iid: u64) -> Option<Row> {
+    pub(super) fn mapping(&mut self, sequence: usize, iid: u64) -> Option<Row> {
         let key = (self.generation(sequence), iid);
         if let Some(&row) = self.stacks.mappings.get(&key) {
             return Some(row);

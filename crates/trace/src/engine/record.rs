@@ -163,6 +163,7 @@ pub(crate) fn put_args(out: &mut Vec<u8>, args: &[Arg]) {
                 out.push(6);
                 out.symbol(Some(v));
             }
+            ArgValue::Null => out.push(7),
         }
     }
 }
@@ -178,6 +179,7 @@ pub(crate) fn get_args(record: &mut Get<'_>, args: &mut Vec<Arg>) {
             3 => ArgValue::Real(f64::from_bits(record.word())),
             4 => ArgValue::Text(record.symbol()),
             5 => ArgValue::Pointer(record.number()),
+            7 => ArgValue::Null,
             _ => match record.symbol() {
                 Some(text) => ArgValue::Json(text),
                 None => ArgValue::Text(None),
@@ -210,6 +212,8 @@ pub(crate) struct TrackEventRecord {
     pub(crate) args: Vec<Arg>,
     /// Its position in the list of details, if these are kept.
     pub(crate) detail: Option<usize>,
+    /// Fields whose types were not known when they were read, encoded.
+    pub(crate) late: Vec<u8>,
 }
 
 /// The older form of events.
@@ -246,6 +250,9 @@ const ARGS: u64 = 16;
 const HAS_TRACK: u64 = 32;
 const VALUE: u64 = 64;
 const DETAIL: u64 = 128;
+const LATE: u64 = 256;
+/// Bits of the flags.
+const FLAG_BITS: u32 = 9;
 
 impl TrackEventRecord {
     pub(crate) fn clear(&mut self) {
@@ -253,6 +260,7 @@ impl TrackEventRecord {
         self.terminating.clear();
         self.extra.clear();
         self.args.clear();
+        self.late.clear();
         (self.legacy, self.log, self.detail) = (None, None, None);
         (self.name, self.category) = (None, None);
         (self.action, self.value) = (0, 0.0);
@@ -268,8 +276,9 @@ impl TrackEventRecord {
             | flag(ARGS, !self.args.is_empty())
             | flag(HAS_TRACK, self.has_track)
             | flag(VALUE, self.action == 4)
-            | flag(DETAIL, self.detail.is_some());
-        out.number(u64::from(self.action) << 8 | flags);
+            | flag(DETAIL, self.detail.is_some())
+            | flag(LATE, !self.late.is_empty());
+        out.number(u64::from(self.action) << FLAG_BITS | flags);
         out.index(self.track);
         out.index(self.sequence);
         out.symbol(self.name);
@@ -304,14 +313,15 @@ impl TrackEventRecord {
         if let Some(detail) = self.detail {
             out.index(detail);
         }
+        out.extend(&self.late);
     }
 
     /// Reads a record after its kind.
     pub(crate) fn get(&mut self, record: &mut Get<'_>) {
         self.clear();
         let head = record.number();
-        let flags = head & 0xff;
-        self.action = u8::try_from(head >> 8).unwrap_or(0);
+        let flags = head & ((1 << FLAG_BITS) - 1);
+        self.action = u8::try_from(head >> FLAG_BITS).unwrap_or(0);
         self.has_track = flags & HAS_TRACK != 0;
         self.track = record.index();
         self.sequence = record.index();
@@ -346,20 +356,13 @@ impl TrackEventRecord {
         if flags & DETAIL != 0 {
             self.detail = Some(record.index());
         }
+        if flags & LATE != 0 {
+            self.late.extend(record.rest());
+        }
     }
 }
 
 impl LegacyRecord {
-    /// Returns whether an event of this kind belongs to a thread.
-    pub(crate) fn needs_thread(self) -> bool {
-        const GLOBAL_AND_PROCESS: [u8; 2] = [1, 2];
-        match self.phase {
-            b'B' | b'E' | b'X' => true,
-            b'I' | b'i' | b'R' => !GLOBAL_AND_PROCESS.contains(&self.instant_scope),
-            _ => false,
-        }
-    }
-
     fn put(&self, out: &mut Vec<u8>) {
         out.number(u64::from(self.phase));
         out.signed(self.duration_us);

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::processes::NameSource;
 use super::scheduling_state::Cpu;
+use super::task_state;
 use crate::string_table::Symbol;
 use crate::tables::{Row, SchedRow, SpuriousWakeupRow, ThreadStateRow};
 
@@ -12,12 +13,6 @@ const OPEN: i64 = -1;
 const MAX_LISTED_CPUS: u32 = 4096;
 /// Flags of the kernel for events in interrupts.
 const IRQ_FLAGS: u32 = 0x08 | 0x10;
-
-/// Letters of the bits of a state, for kernels from 4.14 on.
-const STATE_LETTERS: [(i64, char); 8] =
-    [(1, 'S'), (2, 'D'), (4, 'T'), (8, 't'), (16, 'X'), (32, 'Z'), (64, 'P'), (128, 'I')];
-/// Value of a thread that could run on.
-const PREEMPTED: i64 = 0x100;
 
 /// A switch from one thread to another.
 #[derive(Debug, Clone, Copy)]
@@ -47,21 +42,16 @@ impl Context {
         utid
     }
 
-    fn state_text(&mut self, state: i64) -> Option<Symbol> {
-        if let Some(&known) = self.scheduling.states.get(&state) {
+    fn state_text(&mut self, machine: u32, state: i64) -> Option<Symbol> {
+        // The kernel reports few bits; the trace processor reads the lower 16.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the lower bits")]
+        let state = state as u16;
+        if let Some(&known) = self.scheduling.states.get(&(machine, state)) {
             return known;
         }
-        let text = if state == 0 {
-            Some("R".to_owned())
-        } else if state == PREEMPTED {
-            Some("R+".to_owned())
-        } else if (1..PREEMPTED).contains(&state) {
-            Some(STATE_LETTERS.iter().filter(|(bit, _)| state & bit != 0).map(|(_, letter)| letter).collect())
-        } else {
-            None
-        };
+        let text = task_state::letters(state, self.kernel_versions.get(&machine).copied());
         let text = text.map(|text| self.symbol(&text));
-        self.scheduling.states.insert(state, text);
+        self.scheduling.states.insert((machine, state), text);
         text
     }
 
@@ -86,11 +76,11 @@ impl Context {
         listed.get(cpu as usize).copied()
     }
 
-    /// Imports a switch of the plain form.
-    pub(crate) fn switch(&mut self, ts: i64, machine: u32, cpu: u32, switch: Switch) {
+    /// Imports a switch of the plain form. Returns the thread before.
+    pub(crate) fn switch(&mut self, ts: i64, machine: u32, cpu: u32, switch: &Switch) -> Row {
         self.list_cpu(machine, cpu);
         let next_utid = self.named_thread(machine, switch.next_pid, switch.next_comm);
-        let state = self.state_text(switch.prev_state);
+        let state = self.state_text(machine, switch.prev_state);
         if state.is_none() {
             self.stats.count("task_state_invalid");
         }
@@ -103,12 +93,20 @@ impl Context {
             }
         }
         let prev_utid = self.named_thread(machine, switch.prev_pid, switch.prev_comm);
-        self.run(ts, (machine, cpu), prev_utid, state, next_utid, &switch);
+        self.run(ts, (machine, cpu), prev_utid, state, next_utid, switch);
+        prev_utid
     }
 
     /// Imports a switch of the compact form. Returns the fields of the thread before, unless it is
-    /// the first event of its processor.
-    pub(crate) fn compact_switch(&mut self, ts: i64, machine: u32, cpu: u32, switch: &Switch) -> Option<Previous> {
+    /// the first event of its processor. With `only_raw`, no interval begins.
+    pub(crate) fn compact_switch(
+        &mut self,
+        ts: i64,
+        machine: u32,
+        cpu: u32,
+        switch: &Switch,
+        only_raw: bool,
+    ) -> Option<Previous> {
         self.list_cpu(machine, cpu);
         let next_utid = self.named_thread(machine, switch.next_pid, switch.next_comm);
         let Some(&before) = self.scheduling.cpus.get(&(machine, cpu)) else {
@@ -117,11 +115,16 @@ impl Context {
             self.stats.count("compact_sched_switch_skipped");
             return None;
         };
-        let state = self.state_text(switch.prev_state);
+        let state = self.state_text(machine, switch.prev_state);
         if let Some(open) = before.open {
             self.close(open, ts, state);
         }
-        self.run(ts, (machine, cpu), before.utid, state, next_utid, switch);
+        if only_raw {
+            let state = Cpu { open: None, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
+            self.scheduling.cpus.insert((machine, cpu), state);
+        } else {
+            self.run(ts, (machine, cpu), before.utid, state, next_utid, switch);
+        }
         Some(Previous { utid: before.utid, pid: before.pid, prio: before.prio })
     }
 
@@ -202,14 +205,18 @@ impl Context {
             waker_id,
             irq_context: flags.map(|flags| flags & IRQ_FLAGS != 0),
         });
-        let is_blocked = state != self.scheduling.running && !self.is_runnable(state);
-        let before = self.scheduling.threads.get(&utid).and_then(|(_, blocked)| *blocked);
-        let blocked = if is_blocked { Some(row) } else { before };
+        let blocked = if state == self.scheduling.running {
+            None
+        } else if self.is_runnable(state) {
+            self.scheduling.threads.get(&utid).and_then(|(_, blocked)| *blocked)
+        } else {
+            Some(row)
+        };
         self.scheduling.threads.insert(utid, (row, blocked));
     }
 
     fn is_runnable(&self, state: Option<Symbol>) -> bool {
-        state.is_some_and(|state| matches!(self.tables.strings.get(state), "R" | "R+"))
+        state.is_some_and(|state| self.tables.strings.get(state) == "R")
     }
 
     /// Imports a wake-up.
@@ -230,10 +237,10 @@ impl Context {
     }
 
     /// Adds the reason for which a thread was blocked.
-    pub(crate) fn blocked(&mut self, utid: Row, io_wait: Option<bool>, function: Option<Symbol>) {
+    pub(crate) fn blocked(&mut self, utid: Row, io_wait: bool, function: Option<Symbol>) {
         let Some(&(_, Some(row))) = self.scheduling.threads.get(&utid) else { return };
         let table = &mut self.tables.thread_state;
-        table.io_wait[row.index()] = io_wait.or_else(|| table.io_wait[row.index()]);
+        table.io_wait[row.index()] = Some(io_wait);
         table.blocked_function[row.index()] = function.or_else(|| table.blocked_function[row.index()]);
     }
 

@@ -12,7 +12,8 @@ pub(crate) struct Scheduling {
     pub(super) cpus: HashMap<(u32, u32), Cpu>,
     /// The last state of each thread, and the last one in which it was blocked.
     pub(super) threads: HashMap<Row, (Row, Option<Row>)>,
-    pub(super) states: HashMap<i64, Option<Symbol>>,
+    /// Letters of states, by machine.
+    pub(super) states: HashMap<(u32, u16), Option<Symbol>>,
     pub(super) running: Option<Symbol>,
     pub(super) runnable: Option<Symbol>,
     /// Rows of the processors of each machine.

@@ -1,5 +1,7 @@
 //! Slices on tracks: nesting and ends.
 
+use std::collections::HashMap;
+
 use super::stats::Stats;
 use crate::string_table::Symbol;
 use crate::tables::{Row, SliceRow, Tables};
@@ -16,6 +18,10 @@ pub(crate) struct Slices {
     open: Vec<Vec<Row>>,
     /// Ends that closed a slice around open ones.
     pub(super) misplaced_ends: u64,
+    /// Flows that end at the next slice of a track, by machine and number.
+    awaiting: HashMap<Row, Vec<(u32, u64)>>,
+    /// Those whose slice has begun.
+    arrived: Vec<(u32, u64, Row)>,
 }
 
 /// A slice that begins.
@@ -40,6 +46,16 @@ impl Slices {
 
     pub(crate) fn top(&self, track: Row) -> Option<Row> {
         self.open.get(track.index())?.last().copied()
+    }
+
+    /// Lets a flow end at the next slice of a track.
+    pub(crate) fn await_flow(&mut self, track: Row, machine: u32, id: u64) {
+        self.awaiting.entry(track).or_default().push((machine, id));
+    }
+
+    /// Returns the flows whose slice has begun since the last call.
+    pub(crate) fn take_arrived(&mut self) -> Vec<(u32, u64, Row)> {
+        core::mem::take(&mut self.arrived)
     }
 
     /// Closes slices that have ended by `ts`, by the rules of the trace processor. Returns false if
@@ -107,6 +123,10 @@ impl Slices {
             thread_dur: None,
         });
         stack.push(row);
+        if !self.awaiting.is_empty() {
+            let flows = self.awaiting.remove(&track).unwrap_or_default();
+            self.arrived.extend(flows.into_iter().map(|(machine, id)| (machine, id, row)));
+        }
         Some(row)
     }
 
@@ -123,12 +143,11 @@ impl Slices {
     ) -> Option<Row> {
         self.expire(tables, stats, track, ts, PENDING);
         let stack = self.stack(track);
-        let agrees = |own: Option<Symbol>, wanted: Option<Symbol>| own.is_none() || wanted.is_none() || own == wanted;
         let matches = |slice: &Row| {
             let index = slice.index();
             tables.slice.dur.get(index) == PENDING
-                && agrees(tables.slice.name[index], name)
-                && agrees(tables.slice.category[index], category)
+                && (name.is_none() || tables.slice.name[index].is_none_or(|own| Some(own) == name))
+                && (category.is_none() || tables.slice.category[index] == category)
         };
         let place = stack.iter().rposition(matches)?;
         let closed = stack[place];
@@ -140,12 +159,5 @@ impl Slices {
             self.misplaced_ends += 1;
         }
         Some(closed)
-    }
-
-    /// Returns the end of the innermost slice of a track, if it is known.
-    pub(super) fn known_end(&self, tables: &Tables, track: Row) -> Option<Option<i64>> {
-        let top = self.top(track)?;
-        let dur = tables.slice.dur.get(top.index());
-        Some((dur != PENDING).then(|| tables.slice.ts.get(top.index()).saturating_add(dur)))
     }
 }

@@ -17,7 +17,7 @@ const KINDS: [(&str, &str, &str); 14] = [
     ("traced_buf_trace_writer_packet_loss", DATA_LOSS, TRACE),
     ("traced_buf_patches_failed", DATA_LOSS, TRACE),
     ("traced_buf_abi_violations", DATA_LOSS, TRACE),
-    ("traced_buf_incremental_sequences_dropped", DATA_LOSS, TRACE),
+    ("traced_buf_incremental_sequences_dropped", DATA_LOSS, ANALYSIS),
     ("traced_buf_sequence_packet_loss", DATA_LOSS, ANALYSIS),
     ("traced_", INFO, TRACE),
     ("ftrace_cpu_commit_overrun_delta", ERROR, TRACE),

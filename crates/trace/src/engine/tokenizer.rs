@@ -3,20 +3,21 @@
 //! It keeps the state of sequences, resolves interned values, converts clocks, and passes each
 //! event to the sorter of its machine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use esatto_protozero::Fields;
-use esatto_schema::trace_packet::field as packet_field;
+use esatto_schema::{interned_data, trace_packet::field as packet_field};
 
 use super::context::{Context, Generation};
 use super::descriptors::read_message;
 use super::event_tracks::Refused;
+use super::generic_event::GenericEvent;
+use super::kernel_event::{TIMESTAMP, function_field};
 use super::record::{Kind, Put as _, TrackEventRecord};
 use super::sorter::{Queue, Sorter};
 use super::stacks::Stacks;
 use super::survey::{Survey, widen};
 use crate::clock_conversion::{ClockKey, Clocks, clock_name};
-use crate::debug_annotation::ArgKeys;
 use crate::envelope::{Envelope, read_snapshot};
 use crate::error::Error;
 use crate::machines::{HOST, Machines};
@@ -50,13 +51,15 @@ pub(crate) struct Tokenizer {
     /// Records whose clock is not known yet.
     pending: Vec<Pending>,
     latest: i64,
-    pub(super) keys: ArgKeys,
     pub(super) joined_categories: HashMap<Vec<Symbol>, Symbol>,
     pub(super) event: TrackEventRecord,
     /// Position in the file of the packet that is read.
     pub(super) offset: u64,
-    snapshots: u32,
+    /// Number of snapshots of each machine.
+    snapshots: HashMap<u32, u32>,
     pub(super) stacks: Stacks,
+    /// Processors of machines that have a bundle of kernel events.
+    ftrace_cpus: HashSet<(u32, u32)>,
     /// Instances of the data source of perf samples, by sequence.
     pub(super) perf_sessions: HashMap<usize, u32>,
 }
@@ -92,12 +95,12 @@ impl Tokenizer {
             index: HashMap::new(),
             pending: Vec::new(),
             latest: 0,
-            keys: ArgKeys::default(),
             joined_categories: HashMap::new(),
             event: TrackEventRecord::default(),
             offset: 0,
-            snapshots: 0,
+            snapshots: HashMap::new(),
             stacks: Stacks::default(),
+            ftrace_cpus: HashSet::new(),
             perf_sessions: HashMap::new(),
         }
     }
@@ -109,7 +112,7 @@ impl Tokenizer {
     /// The packet is malformed. The fields before the malformed one have been read.
     pub(crate) fn add(&mut self, packet: &Packet) -> Result<(), Error> {
         let (envelope, fields) = Envelope::read(&packet.bytes);
-        self.keys.allow(packet.bytes.len() as u64);
+        self.context.arg_keys.allow(packet.bytes.len() as u64);
         self.offset = packet.place.offset;
         self.survey.add_packet(&envelope, packet.bytes.len() as u64);
         let sequence = self.sequence(envelope.machine, envelope.sequence);
@@ -151,6 +154,10 @@ impl Tokenizer {
         index
     }
 
+    pub(super) fn known_sequence(&self, machine: u32, id: u32) -> Option<&Sequence> {
+        self.index.get(&(machine, id)).map(|&index| &self.sequences[index])
+    }
+
     pub(super) fn generation(&self, sequence: usize) -> usize {
         self.current[sequence]
     }
@@ -159,6 +166,10 @@ impl Tokenizer {
         let state = &mut self.sequences[sequence].state;
         if let Some(defaults) = envelope.defaults {
             state.set_defaults(defaults);
+            // Events after new defaults may belong to another thread.
+            let generation = self.context.generations[self.current[sequence]];
+            self.current[sequence] = self.context.generations.len();
+            self.context.generations.push(generation);
         }
         if state.valid {
             for data in &envelope.interned {
@@ -214,7 +225,13 @@ impl Tokenizer {
                 }
             }
             packet_field::TRACK_DESCRIPTOR => self.describe(payload, sequence, machine, time),
-            packet_field::FTRACE_EVENTS => self.add_ftrace(payload, machine),
+            packet_field::EXTENSION_DESCRIPTOR => {
+                use esatto_schema::extension_descriptor::field;
+                for set in Fields::new(payload).filter(|f| f.id == field::EXTENSION_SET) {
+                    self.context.types.add_set(set.as_bytes());
+                }
+            }
+            packet_field::FTRACE_EVENTS => self.add_ftrace(payload, sequence, machine),
             packet_field::REMOTE_CLOCK_SYNC if machine != HOST => self.add_clock_sync(payload, machine),
             packet_field::PERF_SAMPLE => {
                 if let Some(time) = time {
@@ -231,7 +248,10 @@ impl Tokenizer {
             | packet_field::PROCESS_STATS
             | packet_field::SYS_STATS
             | packet_field::THREAD_DESCRIPTOR
-            | packet_field::PROCESS_DESCRIPTOR => {
+            | packet_field::PROCESS_DESCRIPTOR
+            | packet_field::TRIGGER
+            | packet_field::CHROME_TRIGGER
+            | packet_field::CLONE_SNAPSHOT_TRIGGER => {
                 if id == packet_field::THREAD_DESCRIPTOR {
                     self.note_thread(payload, sequence);
                 }
@@ -346,8 +366,9 @@ impl Tokenizer {
                 .find_map(|reading| self.clocks.machine_time(Some(reading.clock), signed(reading.ticks)))
         });
         let Some(ts) = ts else { return };
-        let snapshot_id = self.snapshots;
-        self.snapshots += 1;
+        let snapshots = self.snapshots.entry(machine).or_default();
+        let snapshot_id = *snapshots;
+        *snapshots += 1;
         let machine_id = self.context.processes.machine_row(machine);
         for reading in &readings {
             let own = reading.clock.sequence.map_or(0, |sequence| i64::from(self.sequences[sequence].id) << 32);
@@ -367,6 +388,7 @@ impl Tokenizer {
     fn add_clock_sync(&mut self, bytes: &[u8], machine: u32) {
         use crate::clock_conversion::Reading;
         for values in self.machines.add_clock_sync(machine, bytes) {
+            *self.snapshots.entry(machine).or_default() += 1;
             let reading = |(id, ticks)| {
                 let clock = ClockKey::of_machine(id, machine)?;
                 Some(Reading { clock, ticks, incremental: false, multiplier: 1 })
@@ -380,10 +402,8 @@ impl Tokenizer {
     }
 
     /// Splits a bundle of kernel events.
-    fn add_ftrace(&mut self, bytes: &[u8], machine: u32) {
+    fn add_ftrace(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
         use esatto_schema::ftrace_event_bundle::field;
-        /// Field of `FtraceEvent`.
-        const TIMESTAMP: u32 = 1;
         let cpu = Fields::new(bytes).find(|f| f.id == field::CPU).map_or(0, |f| f.as_u32());
         let queue = Queue::try_from(cpu.saturating_add(1)).unwrap_or(Queue::MAX);
         let clock = Fields::new(bytes).find(|f| f.id == field::FTRACE_CLOCK).map_or(0, |f| f.as_i32());
@@ -391,11 +411,24 @@ impl Tokenizer {
             // The kernel's own clocks are not related to others here.
             self.context.stats.count("ftrace_clock_not_read");
         }
+        let mut bundle_start = None;
         for f in Fields::new(bytes) {
             match f.id {
                 field::EVENT => {
                     self.survey.ftrace_events += 1;
-                    let ts = Fields::new(f.as_bytes()).find(|f| f.id == TIMESTAMP).map(|f| f.as_i64());
+                    let mut ts = None;
+                    let mut function = None;
+                    let state = &self.sequences[sequence].state;
+                    for f in Fields::new(f.as_bytes()) {
+                        if f.id == TIMESTAMP {
+                            ts = ts.or(Some(f.as_i64()));
+                        } else if let Some(id) = function_field(f.id) {
+                            let address = Fields::new(f.as_bytes()).filter(|f| f.id == id).last();
+                            // The kernel's functions are numbered from 1.
+                            function =
+                                address.and_then(|f| state.look_up(interned_data::field::KERNEL_SYMBOLS, f.as_u64()));
+                        }
+                    }
                     let Some(ts) = ts.filter(|&ts| ts >= 0) else {
                         self.context.stats.count("ftrace_bundle_tokenizer_errors");
                         continue;
@@ -404,6 +437,7 @@ impl Tokenizer {
                     self.push(machine, Time::Known(ts), queue, |out| {
                         out.kind(Kind::Ftrace);
                         out.number(u64::from(cpu));
+                        out.symbol(function);
                         out.extend(f.as_bytes());
                     });
                 }
@@ -412,14 +446,26 @@ impl Tokenizer {
                     let find = |id: u32| Fields::new(f.as_bytes()).find(|f| f.id == id);
                     if let (Some(id), Some(event)) = (find(field::FIELD_ID), find(field::EVENT_DESCRIPTOR)) {
                         let event = read_message(event.as_bytes());
-                        self.context.generic_events.entry(id.as_u32()).or_insert(event);
+                        match GenericEvent::new(event) {
+                            Some(event) => {
+                                self.context.generic_events.entry(id.as_u32()).or_insert(event);
+                            }
+                            None => self.context.stats.count("ftrace_generic_descriptor_errors"),
+                        }
                     }
                 }
+                field::PREVIOUS_BUNDLE_END_TIMESTAMP => bundle_start = Some(f.as_i64()),
+                field::LAST_READ_EVENT_TIMESTAMP => bundle_start = bundle_start.or(Some(f.as_i64())),
                 field::COMPACT_SCHED => self.add_compact(f.as_bytes(), cpu, queue, machine),
                 field::LOST_EVENTS => self.survey.ftrace_losses += u64::from(f.as_bool()),
                 _ => {}
             }
             self.survey.ftrace_report.add_bundle_field(f.id, || f.as_u64());
+        }
+        // The first bundle of a processor tells from when on its events are complete.
+        if let (true, Some(start)) = (self.ftrace_cpus.insert((machine, cpu)), bundle_start) {
+            let known = self.context.ftrace_starts.entry(machine).or_insert(start);
+            *known = start.max(*known);
         }
     }
 
@@ -489,8 +535,8 @@ impl Tokenizer {
                 }
             }
         }
-        if self.keys.left_out > 0 {
-            let number = i64::try_from(self.keys.left_out).unwrap_or(i64::MAX);
+        if self.context.arg_keys.left_out > 0 {
+            let number = i64::try_from(self.context.arg_keys.left_out).unwrap_or(i64::MAX);
             self.context.stats.add("arguments_left_out", None, number);
         }
     }

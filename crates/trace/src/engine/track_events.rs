@@ -1,26 +1,58 @@
 //! Import of track events in the order of time.
 
-use super::context::{Context, Generation};
+use esatto_protozero::Fields;
+
+use super::context::{Context, Generation, WRITER_KEY};
 use super::event_details::ImportedEvent;
 use super::event_track_rows::EventTrack;
 use super::event_tracks::Scope;
+use super::lanes::LaneUse;
+use super::proto_args::ProtoArgs;
 use super::record::{LegacyRecord, TrackEventRecord};
 use super::slices::{Begin, PENDING};
 use crate::event_type::EventType;
+use crate::packet_sequence::State;
 use crate::problems::Problem;
 use crate::tables::{Arg, LogRow, Row};
+
+/// Scopes of instants of the older form.
+const SCOPE_GLOBAL: u8 = 1;
+const SCOPE_PROCESS: u8 = 2;
+
+/// An event has no usable track.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoTrack;
+
+/// Returns the number of a thread whose own number is only known in its process.
+fn synthetic_tid(tid: i64, pid: i64) -> i64 {
+    (pid << 32) | tid
+}
 
 const BEGIN: u8 = 1;
 const END: u8 = 2;
 const INSTANT: u8 = 3;
 const COUNTER: u8 = 4;
+const STATE: u8 = 5;
+
+/// Thread and process that an event belongs to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Owner {
+    pub(super) utid: Option<Row>,
+    pub(super) upid: Option<Row>,
+    /// The thread that wrote an event of no thread.
+    writer: Option<Row>,
+    /// True if the event is on the track of its thread, and names no other.
+    is_on_thread: bool,
+}
 
 impl Context {
     /// Imports an event. Its machine is that of its track.
     pub(crate) fn import_track_event(&mut self, ts: i64, machine: u32, event: &TrackEventRecord) {
-        let track = self.track_of_event(machine, event);
-        let slice = match track {
-            Some((track, scope)) => self.import_event_on_track(ts, machine, event, (track, scope)),
+        let Some(&generation) = self.generations.get(event.sequence) else { return };
+        let legacy = event.legacy.unwrap_or_default();
+        let owner = self.event_owner(machine, event, &legacy, generation);
+        let slice = match owner {
+            Some(owner) => self.import_event_of(owner, (ts, machine), event, legacy, generation),
             None => {
                 self.stats.count("track_event_parser_errors");
                 self.problems.count(Problem::MissingAncestor);
@@ -28,7 +60,8 @@ impl Context {
             }
         };
         if let Some(detail) = event.detail {
-            let track = track.and_then(|(track, _)| self.row_of(track));
+            let track = owner.and_then(|owner| self.own_track(event, owner, generation).ok());
+            let track = track.and_then(|track| self.row_of(track));
             let ends = self.details.list[detail].event_type() == EventType::SliceEnd;
             let slice = slice.filter(|_| !ends);
             self.details.imported.push(ImportedEvent { detail, ts, track, slice });
@@ -36,72 +69,69 @@ impl Context {
     }
 
     /// Returns the row of a track, or of its first lane.
-    fn row_of(&mut self, track: EventTrack) -> Option<Row> {
+    fn row_of(&self, track: EventTrack) -> Option<Row> {
         match track {
             EventTrack::Single(row) => Some(row),
-            EventTrack::Lanes { group, .. } => self.lanes(group).first(),
+            EventTrack::Lanes { group, .. } => self.event_tracks.groups[group].lanes.first(),
         }
-    }
-
-    /// Returns the track of an event, and who it belongs to; `None` if an ancestor of the track is
-    /// missing.
-    fn track_of_event(&mut self, machine: u32, event: &TrackEventRecord) -> Option<(EventTrack, Scope)> {
-        let generation = *self.generations.get(event.sequence)?;
-        let own_thread = generation.thread;
-        if let (false, Some((pid, tid))) = (event.has_track, own_thread) {
-            let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
-            return Some((EventTrack::Single(self.tracks.thread(&mut self.tables, utid)), Scope::Thread(utid)));
-        }
-        // Most events of the older form need a thread.
-        let needs_thread = event.action == 0 && event.legacy.is_some_and(LegacyRecord::needs_thread);
-        let resolved = self.resolve_track(event.track);
-        if needs_thread && own_thread.is_none() && !matches!(resolved, Some((Scope::Thread(_), _))) {
-            return None;
-        }
-        let first_name = if event.action == COUNTER { None } else { event.name };
-        let track = self.event_track(event.track, first_name, generation.has_first)?;
-        let scope = self.resolve_track(event.track).map_or(Scope::Global, |(scope, _)| scope);
-        Some((track, scope))
     }
 
     /// Imports an event. Returns the slice that it began or ended.
-    fn import_event_on_track(
+    fn import_event_of(
         &mut self,
-        ts: i64,
-        machine: u32,
+        mut owner: Owner,
+        (ts, machine): (i64, u32),
         event: &TrackEventRecord,
-        (track, scope): (EventTrack, Scope),
+        legacy: LegacyRecord,
+        generation: Generation,
     ) -> Option<Row> {
-        let generation = *self.generations.get(event.sequence)?;
-        let own_thread = generation.thread;
+        let has_owner = match legacy.phase {
+            b'b' | b'e' | b'n' | b'S' | b'T' | b'p' | b'F' => {
+                owner.writer = owner.utid;
+                true
+            }
+            b'i' | b'I' => match legacy.instant_scope {
+                SCOPE_GLOBAL | SCOPE_PROCESS => {
+                    owner.writer = owner.utid.take();
+                    legacy.instant_scope == SCOPE_GLOBAL || owner.upid.is_some()
+                }
+                _ => owner.utid.is_some(),
+            },
+            _ => true,
+        };
+        if !has_owner {
+            self.stats.count("track_event_parser_errors");
+            return None;
+        }
         let mut args = event.args.clone();
-        let is_default = self.event_tracks.slots.get(event.track).is_none_or(|slot| slot.uuid == 0);
-        if let (false, Some((pid, tid)), false) = (matches!(scope, Scope::Thread(_)), own_thread, is_default) {
-            let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
-            args.push(self.row_arg("legacy_event.passthrough_utid", utid));
+        self.add_late_arguments(event, &mut args);
+        if let Some(writer) = owner.writer {
+            let key = self.symbol(WRITER_KEY);
+            if args.iter().all(|arg| arg.key != key) {
+                args.push(self.row_arg(WRITER_KEY, writer));
+            }
         }
         let thread_time = self.add_extra_counters(ts, event, generation);
-        if let Some(log) = event.log {
-            let utid = match scope {
-                Scope::Thread(utid) => Some(utid),
-                _ => own_thread.map(|(pid, tid)| self.processes.thread_of(&mut self.tables, machine, tid, pid)),
-            };
-            self.tables.android_logs.push(LogRow { ts, utid, prio: log.priority, tag: log.tag, msg: log.body });
+        if let (Some(log), Some(utid)) = (event.log, owner.utid) {
+            let row = LogRow { ts, utid: Some(utid), prio: log.priority, tag: log.tag, msg: log.body };
+            self.tables.android_logs.push(row);
         }
-        let slice = match (event.action, event.legacy) {
-            (COUNTER, _) => {
-                self.count(track, ts, event.value, &mut args);
-                None
-            }
-            (BEGIN, _) => self.begin_event(track, ts, PENDING, event, &mut args, generation),
-            (INSTANT, _) => self.begin_event(track, ts, 0, event, &mut args, generation),
-            (END, _) => self.end_event(track, ts, event, &args),
-            (_, Some(legacy)) => self.legacy_event((track, scope), ts, event, &legacy, &mut args, generation),
-            _ => None,
+        let imported = self.import_phase((ts, machine), event, &legacy, owner, &mut args, generation);
+        let Ok(slice) = imported else {
+            self.stats.count("track_event_parser_errors");
+            return None;
         };
         let slice = slice?;
-        if let (Some(time), true) = (thread_time, matches!(scope, Scope::Thread(_))) {
+        if let (Some(time), true) = (thread_time, owner.utid.is_some()) {
             self.set_thread_time(slice, time);
+        }
+        if let Some(id) = legacy.bind_id {
+            match legacy.direction {
+                1 => self.flows.end(&mut self.tables, machine, id, slice, false),
+                2 => self.flows.begin(machine, id, slice),
+                3 => self.flows.continue_open(&mut self.tables, machine, id, slice),
+                _ => {}
+            }
         }
         for &id in &event.flows {
             self.flows.step(&mut self.tables, machine, id, slice);
@@ -109,14 +139,161 @@ impl Context {
         for &id in &event.terminating {
             self.flows.end(&mut self.tables, machine, id, slice, true);
         }
-        if let Some((legacy, id)) = event.legacy.and_then(|legacy| Some((legacy, legacy.bind_id?))) {
-            match legacy.direction {
-                1 => self.flows.end(&mut self.tables, machine, id, slice, false),
-                2 | 3 => self.flows.step(&mut self.tables, machine, id, slice),
-                _ => {}
+        Some(slice)
+    }
+
+    /// Adds the arguments of fields whose types came after them in the trace.
+    fn add_late_arguments(&mut self, event: &TrackEventRecord, args: &mut Vec<Arg>) {
+        if event.late.is_empty() {
+            return;
+        }
+        let state = State::default();
+        let (keys, strings) = (&mut self.arg_keys, &mut self.tables.strings);
+        let mut out =
+            ProtoArgs { types: &self.types, state: &state, keys, strings, args, depth: 0, native: None, errors: 0 };
+        let mut counts = Vec::new();
+        for f in Fields::new(&event.late) {
+            out.add_event_field(f.id, &f, &mut counts);
+        }
+    }
+
+    /// Finds thread and process of an event. `None` if its track cannot be resolved.
+    fn event_owner(
+        &mut self,
+        machine: u32,
+        event: &TrackEventRecord,
+        legacy: &LegacyRecord,
+        generation: Generation,
+    ) -> Option<Owner> {
+        let own = generation.thread;
+        let has_override = legacy.pid.is_some() || (legacy.tid.is_some() && own.is_some());
+        if !event.has_track && (own.is_some() || has_override) {
+            let (mut pid, mut tid) = own.unwrap_or_default();
+            let is_synthetic = tid >> 32 != 0;
+            if let Some(other) = legacy.pid {
+                // Threads of other processes that are not named are one thread of each.
+                (pid, tid) = (other, synthetic_tid(-1, other));
+            }
+            if let Some(other) = legacy.tid {
+                tid = if is_synthetic { synthetic_tid(other, pid) } else { other };
+            }
+            if pid == 0 || tid == 0 {
+                return None;
+            }
+            let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
+            let upid = self.tables.thread.upid[utid.index()];
+            return Some(Owner { utid: Some(utid), upid, writer: None, is_on_thread: true });
+        }
+        if self.event_tracks.slots.get(event.track).is_none_or(|slot| slot.uuid == 0) {
+            return Some(Owner::default());
+        }
+        let (scope, _) = self.resolve_track(event.track)?;
+        Some(match (scope, own) {
+            (Scope::Thread(utid), _) => {
+                Owner { utid: Some(utid), upid: self.tables.thread.upid[utid.index()], ..Owner::default() }
+            }
+            (Scope::Process(upid), None) => Owner { upid: Some(upid), ..Owner::default() },
+            (Scope::Process(upid), Some((pid, tid))) => {
+                let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
+                let writer = (self.tables.thread.upid[utid.index()] == Some(upid)).then_some(utid);
+                Owner { upid: Some(upid), writer, ..Owner::default() }
+            }
+            (Scope::Global, Some((pid, tid))) => {
+                let writer = self.processes.thread_of(&mut self.tables, machine, tid, pid);
+                Owner { writer: Some(writer), ..Owner::default() }
+            }
+            (Scope::Global, None) => Owner::default(),
+        })
+    }
+
+    /// Returns the track that an event names, or that of its thread.
+    pub(super) fn own_track(
+        &mut self,
+        event: &TrackEventRecord,
+        owner: Owner,
+        generation: Generation,
+    ) -> Result<EventTrack, NoTrack> {
+        if let (true, Some(utid)) = (owner.is_on_thread, owner.utid) {
+            return Ok(EventTrack::Single(self.tracks.thread(&mut self.tables, utid)));
+        }
+        let first_name = if event.action == COUNTER { None } else { event.name };
+        self.event_track(event.track, first_name, generation.has_first).ok_or(NoTrack)
+    }
+
+    fn import_phase(
+        &mut self,
+        (ts, machine): (i64, u32),
+        event: &TrackEventRecord,
+        legacy: &LegacyRecord,
+        owner: Owner,
+        args: &mut Vec<Arg>,
+        generation: Generation,
+    ) -> Result<Option<Row>, NoTrack> {
+        if event.action == COUNTER {
+            let track = self.own_track(event, owner, generation)?;
+            self.count(track, ts, event.value, args);
+            return Ok(None);
+        }
+        if event.action == STATE {
+            return Ok(None);
+        }
+        let phase = match (legacy.phase, event.action) {
+            (0, BEGIN) => b'B',
+            (0, END) => b'E',
+            (0, INSTANT) => b'i',
+            (phase, _) => phase,
+        };
+        let has_phase = legacy.phase != 0;
+        if owner.utid.is_none() && has_phase && matches!(phase, b'B' | b'E' | b'X') {
+            return Err(NoTrack);
+        }
+        match phase {
+            b'B' => {
+                let track = self.own_track(event, owner, generation)?;
+                Ok(self.begin_event(track, ts, PENDING, event, args, generation))
+            }
+            b'E' => {
+                let track = self.own_track(event, owner, generation)?;
+                Ok(self.end_event(track, ts, event, args, generation))
+            }
+            b'X' => {
+                let dur = legacy.duration_us.checked_mul(1000).filter(|dur| *dur >= 0).ok_or(NoTrack)?;
+                let track @ EventTrack::Single(_) = self.own_track(event, owner, generation)? else {
+                    return Err(NoTrack);
+                };
+                Ok(self.begin_event(track, ts, dur, event, args, generation))
+            }
+            b'i' | b'I' | b'R' => {
+                let track = match (phase, legacy.instant_scope, owner.upid) {
+                    (b'i' | b'I', SCOPE_GLOBAL, _) => self.scoped_instant_track("legacy_chrome_global_instants", None),
+                    (b'i' | b'I', SCOPE_PROCESS, Some(upid)) => {
+                        self.scoped_instant_track("chrome_process_instant", Some(upid))
+                    }
+                    _ => self.own_track(event, owner, generation)?,
+                };
+                if phase == b'R' {
+                    args.push(self.text_arg("legacy_event.phase", "R"));
+                }
+                Ok(self.begin_event(track, ts, 0, event, args, generation))
+            }
+            b'b' | b'e' | b'n' | b'S' | b'T' | b'p' | b'F' => {
+                self.async_event(owner, (ts, machine), event, legacy, args)
+            }
+            b's' | b't' | b'f' => {
+                let EventTrack::Single(track) = self.own_track(event, owner, generation)? else { return Err(NoTrack) };
+                self.flow_event(machine, track, event, legacy)?;
+                Ok(None)
+            }
+            b'M' => {
+                self.metadata_event(event, owner)?;
+                Ok(None)
+            }
+            // Other phases have no meaning beside the export as JSON.
+            _ => {
+                self.problems.count(Problem::LegacyPhase);
+                if owner.utid.is_none() { Err(NoTrack) } else { Ok(None) }
             }
         }
-        Some(slice)
     }
 
     /// Notes the processor time at the begin or at the end of a slice.
@@ -171,64 +348,33 @@ impl Context {
                 self.slices.begin(&mut self.tables, &mut self.stats, begin)
             }
             EventTrack::Lanes { group, member } => {
-                let (lane, track) = self.lane_for_begin(group, member, ts, generation.has_first);
+                let lane_use = if dur == PENDING { LaneUse::Begin } else { LaneUse::Instant };
+                let track = self.member_track(group, member, lane_use, generation.has_first);
                 let begin = Begin { track, ts, dur, category, name, args };
-                let slice = self.slices.begin(&mut self.tables, &mut self.stats, begin);
-                self.occupy_lane(group, lane, member);
-                slice
+                self.slices.begin(&mut self.tables, &mut self.stats, begin)
             }
         }
     }
 
-    fn end_event(&mut self, track: EventTrack, ts: i64, event: &TrackEventRecord, args: &[Arg]) -> Option<Row> {
+    fn end_event(
+        &mut self,
+        track: EventTrack,
+        ts: i64,
+        event: &TrackEventRecord,
+        args: &[Arg],
+        generation: Generation,
+    ) -> Option<Row> {
         let (category, name) = (event.category, event.name);
-        let slice = match track {
-            EventTrack::Single(track) => self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, category),
-            EventTrack::Lanes { group, member } => self.lanes(group).lane_of(member).and_then(|lane| {
-                let track = self.lanes(group).track(lane);
-                let slice = self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, category);
-                self.note_lane(group, lane);
-                slice
-            }),
+        let track = match track {
+            EventTrack::Single(track) => track,
+            EventTrack::Lanes { group, member } => self.member_track(group, member, LaneUse::End, generation.has_first),
         };
+        let slice = self.slices.end(&mut self.tables, &mut self.stats, track, ts, name, category);
         let Some(slice) = slice else {
             self.problems.count(Problem::UnmatchedEnd);
             return None;
         };
         self.extend_slice(slice, args);
         Some(slice)
-    }
-
-    fn legacy_event(
-        &mut self,
-        (track, scope): (EventTrack, Scope),
-        ts: i64,
-        event: &TrackEventRecord,
-        legacy: &LegacyRecord,
-        args: &mut Vec<Arg>,
-        generation: Generation,
-    ) -> Option<Row> {
-        match legacy.phase {
-            b'B' => self.begin_event(track, ts, PENDING, event, args, generation),
-            b'E' => self.end_event(track, ts, event, args),
-            b'X' => {
-                let dur = legacy.duration_us.max(0).saturating_mul(1000);
-                self.begin_event(track, ts, dur, event, args, generation)
-            }
-            b'I' | b'i' | b'R' => {
-                let track = self.instant_track(track, scope, legacy, args, generation);
-                if legacy.phase == b'R' {
-                    args.push(self.text_arg("legacy_event.phase", "R"));
-                }
-                self.begin_event(track, ts, 0, event, args, generation)
-            }
-            b'b' | b'e' | b'n' | b'S' | b'T' | b'p' | b'F' => {
-                self.async_event(scope, ts, event, legacy, args, generation)
-            }
-            _ => {
-                self.problems.count(Problem::LegacyPhase);
-                None
-            }
-        }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Dimension<'t> {
     Number(&'static str, i64),
     Text(&'static str, &'t str),
     Symbol(&'static str, Symbol),
+    /// A text that is missing.
+    NoText(&'static str),
 }
 
 /// Tracks that exist, by kind and dimensions.
@@ -69,6 +71,7 @@ impl TrackIndex {
                 Dimension::Number(key, number) => (key, ArgValue::Int(number)),
                 Dimension::Text(key, text) => (key, ArgValue::Text(Some(strings.add_str(text)))),
                 Dimension::Symbol(key, symbol) => (key, ArgValue::Text(Some(symbol))),
+                Dimension::NoText(key) => (key, ArgValue::Text(None)),
             };
             args.push(Arg::new(strings.add_str(key), value));
         }

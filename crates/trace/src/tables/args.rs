@@ -26,6 +26,8 @@ pub enum ArgValue {
     Pointer(u64),
     /// JSON that could not be split into arguments.
     Json(Symbol),
+    /// No value: a message without fields.
+    Null,
 }
 
 impl ArgValue {
@@ -38,6 +40,7 @@ impl ArgValue {
             Self::Text(_) => "string",
             Self::Pointer(_) => "pointer",
             Self::Json(_) => "json",
+            Self::Null => "null",
         }
     }
 
@@ -49,6 +52,7 @@ impl ArgValue {
             Self::Real(v) => v.to_bits(),
             Self::Text(v) => v.map_or(0, |text| u64::from(text.number())),
             Self::Json(v) => u64::from(v.number()),
+            Self::Null => 0,
         }
     }
 

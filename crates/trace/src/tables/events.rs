@@ -75,6 +75,20 @@ table! {
 }
 
 table! {
+    /// Open files of processes.
+    FileDescriptorTable of FileDescriptorRow as "filedescriptor" {
+        /// The time at which the file was open.
+        ts: Near,
+        /// The process.
+        upid: Vec<Row>,
+        /// The number of the file in the process.
+        fd: Vec<i64>,
+        /// Its path.
+        path: Vec<Option<Symbol>>,
+    }
+}
+
+table! {
     /// Log messages.
     LogTable of LogRow as "android_logs" {
         /// Its time.

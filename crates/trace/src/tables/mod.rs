@@ -15,8 +15,8 @@ pub(crate) use args::signed;
 pub use args::{Arg, ArgTable, ArgValue};
 pub use columns::{Cell, Column, Near, Row, Sparse, Table, Value};
 pub use events::{
-    CounterRow, CounterTable, FlowRow, FlowTable, FtraceEventRow, FtraceEventTable, LogRow, LogTable, SliceRow,
-    SliceTable,
+    CounterRow, CounterTable, FileDescriptorRow, FileDescriptorTable, FlowRow, FlowTable, FtraceEventRow,
+    FtraceEventTable, LogRow, LogTable, SliceRow, SliceTable,
 };
 pub use scheduling::{SchedRow, SchedTable, SpuriousWakeupRow, SpuriousWakeupTable, ThreadStateRow, ThreadStateTable};
 pub use service::{
@@ -59,6 +59,8 @@ pub struct Tables {
     pub spurious_sched_wakeup: SpuriousWakeupTable,
     /// Events of the kernel as they were recorded.
     pub ftrace_event: FtraceEventTable,
+    /// Open files of processes.
+    pub filedescriptor: FileDescriptorTable,
     /// Log messages.
     pub android_logs: LogTable,
     /// Counts of losses and mistakes.
@@ -123,6 +125,7 @@ impl Tables {
             &self.thread_state,
             &self.spurious_sched_wakeup,
             &self.ftrace_event,
+            &self.filedescriptor,
             &self.android_logs,
             &self.stats,
             &self.metadata,

@@ -1,29 +1,11 @@
-//! Import of statistics: the process tree, counters of processes and of the system.
+//! Import of statistics of the system.
 
 use esatto_protozero::Fields;
-use esatto_schema::{MeminfoCounters, VmstatCounters, process_stats, process_tree, sys_stats};
+use esatto_schema::{MeminfoCounters, VmstatCounters, sys_stats};
 
 use super::context::Context;
 use super::meminfo_names::meminfo_name;
-use super::processes::NameSource;
 use super::tracks::{Dimension, TrackSpec};
-use crate::tables::{ArgValue, Row};
-
-/// A memory counter of `ProcessStats.Process`: its key.
-fn memory_key(id: u32) -> Option<&'static str> {
-    use process_stats::process::field;
-    Some(match id {
-        field::VM_SIZE_KB => "virt",
-        field::VM_RSS_KB => "rss",
-        field::RSS_ANON_KB => "rss.anon",
-        field::RSS_FILE_KB => "rss.file",
-        field::RSS_SHMEM_KB => "rss.shmem",
-        field::VM_SWAP_KB => "swap",
-        field::VM_LOCKED_KB => "locked",
-        field::VM_HWM_KB => "rss.watermark",
-        _ => return None,
-    })
-}
 
 /// Returns fields 1 and 2, a key and a value.
 fn pair(bytes: &[u8]) -> (u64, u64) {
@@ -44,161 +26,6 @@ fn low_32_bits(v: u64) -> i32 {
 }
 
 impl Context {
-    /// Imports a `ProcessTree`.
-    pub(crate) fn import_process_tree(&mut self, machine: u32, bytes: &[u8]) {
-        use process_tree::{field, thread::field as thread_field};
-        for f in Fields::new(bytes) {
-            match f.id {
-                field::PROCESSES => self.import_process(machine, f.as_bytes()),
-                field::THREADS => {
-                    let (mut tid, mut pid, mut name) = (None, None, None);
-                    for f in Fields::new(f.as_bytes()) {
-                        match f.id {
-                            thread_field::TID => tid = Some(i64::from(f.as_i32())),
-                            thread_field::TGID => pid = Some(i64::from(f.as_i32())),
-                            thread_field::NAME => name = Some(self.tables.strings.add(f.as_bytes())),
-                            _ => {}
-                        }
-                    }
-                    let (Some(tid), Some(pid)) = (tid, pid) else { continue };
-                    let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
-                    if let Some(name) = name {
-                        self.processes.name_thread(&mut self.tables, utid, name, NameSource::ProcessTree);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn import_process(&mut self, machine: u32, bytes: &[u8]) {
-        use process_tree::process::field;
-        let (mut pid, mut parent, mut uid, mut start, mut is_kthread) = (None, 0, None, None, None);
-        let mut cmdline: Vec<&[u8]> = Vec::new();
-        for f in Fields::new(bytes) {
-            match f.id {
-                field::PID => pid = Some(i64::from(f.as_i32())),
-                field::PPID => parent = i64::from(f.as_i32()),
-                field::UID => uid = u32::try_from(f.as_i32()).ok(),
-                field::CMDLINE => cmdline.push(f.as_bytes()),
-                field::PROCESS_START_FROM_BOOT => start = i64::try_from(f.as_u64()).ok(),
-                field::IS_KTHREAD => is_kthread = Some(f.as_bool()),
-                _ => {}
-            }
-        }
-        let (Some(pid), Some(&first)) = (pid, cmdline.first()) else { return };
-        let mut first = first;
-        let mut line = cmdline.join(&b' ');
-        if is_kthread == Some(true) && first.starts_with(b"kworker/") {
-            // The rest tells what the thread does at the moment.
-            let end = first.iter().position(|byte| matches!(byte, b'-' | b'+'));
-            first = &first[..end.unwrap_or(first.len())];
-            line = first.to_vec();
-        } else if cmdline.len() == 1 {
-            // The program has set its title, which is one text.
-            let end = first.iter().position(|byte| *byte == b' ');
-            first = &first[..end.unwrap_or(first.len())];
-        }
-        let name = self.tables.strings.add(first);
-        let line = self.tables.strings.add(&line);
-        let parent = self.processes.process(&mut self.tables, machine, parent);
-        let mut upid = self.processes.process(&mut self.tables, machine, pid);
-        if self.tables.process.parent_upid[upid.index()].is_some_and(|known| known != parent) {
-            // The trace processor takes a process with another parent for another process.
-            upid = self.processes.start_process(&mut self.tables, machine, pid, None, None, None);
-        }
-        let words = cmdline.iter().map(|word| self.tables.strings.add(word)).collect();
-        self.processes.cmdlines.insert(upid, words);
-        let table = &mut self.tables.process;
-        let index = upid.index();
-        table.parent_upid[index] = Some(parent);
-        table.name[index] = Some(name);
-        table.cmdline[index] = Some(line);
-        table.uid[index] = uid.or(table.uid[index]);
-        table.start_ts[index] = table.start_ts[index].or(start);
-        if let Some(is_kthread) = is_kthread {
-            let arg = self.arg("is_kthread", ArgValue::Bool(is_kthread));
-            self.processes.add_arguments(upid, [arg]);
-        }
-    }
-
-    /// Imports the descriptor of a thread or of a process that is no track.
-    pub(crate) fn import_old_descriptor(&mut self, machine: u32, id: u32, bytes: &[u8]) {
-        use esatto_schema::{process_descriptor, thread_descriptor, trace_packet::field as packet_field};
-        let find = |id: u32| Fields::new(bytes).filter(|f| f.id == id).last();
-        if id == packet_field::THREAD_DESCRIPTOR {
-            use thread_descriptor::field;
-            let (Some(pid), Some(tid)) = (find(field::PID), find(field::TID)) else { return };
-            let (pid, tid) = (i64::from(pid.as_i32()), tid.as_i64());
-            let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
-            if let Some(name) = find(field::THREAD_NAME) {
-                let name = self.tables.strings.add(name.as_bytes());
-                self.processes.name_thread(&mut self.tables, utid, name, NameSource::Descriptor);
-            }
-        } else {
-            use process_descriptor::field;
-            let Some(pid) = find(field::PID) else { return };
-            let upid = self.processes.process(&mut self.tables, machine, i64::from(pid.as_i32()));
-            if let Some(name) = find(field::PROCESS_NAME) {
-                let name = self.tables.strings.add(name.as_bytes());
-                let known = &mut self.tables.process.name[upid.index()];
-                *known = known.or(Some(name));
-            }
-        }
-    }
-
-    /// Imports a `ProcessStats`.
-    pub(crate) fn import_process_stats(&mut self, ts: i64, machine: u32, bytes: &[u8]) {
-        use process_stats::process::field;
-        for process in Fields::new(bytes).filter(|f| f.id == process_stats::field::PROCESSES) {
-            let bytes = process.as_bytes();
-            let Some(pid) = Fields::new(bytes).filter(|f| f.id == field::PID).last() else { continue };
-            let pid = i64::from(pid.as_i32());
-            for thread in Fields::new(bytes).filter(|f| f.id == field::THREADS) {
-                let tid = Fields::new(thread.as_bytes()).find(|f| f.id == process_stats::thread::field::TID);
-                if let Some(tid) = tid {
-                    self.processes.thread_of(&mut self.tables, machine, i64::from(tid.as_i32()), pid);
-                }
-            }
-            let mut values: Vec<(u32, f64)> = Vec::new();
-            for f in Fields::new(bytes) {
-                if memory_key(f.id).is_some() {
-                    values.push((f.id, f.as_u64() as f64 * 1024.0));
-                } else if f.id == field::OOM_SCORE_ADJ {
-                    values.push((f.id, f.as_i64() as f64));
-                }
-            }
-            for (id, value) in values {
-                let upid = self.processes.process(&mut self.tables, machine, pid);
-                let track = self.process_counter(machine, upid, id);
-                self.add_counter(track, ts, value);
-            }
-        }
-    }
-
-    fn process_counter(&mut self, machine: u32, upid: Row, id: u32) -> Row {
-        if let Some(&track) = self.counters.of_process.get(&(upid, id)) {
-            return track;
-        }
-        let machine = self.processes.machine_row(machine);
-        let track = match memory_key(id) {
-            Some(key) => {
-                let name = Some(self.symbol(&format!("mem.{key}")));
-                let dimensions = [Dimension::Process(upid), Dimension::Text("process_memory_key", key)];
-                let spec = TrackSpec { machine, ..TrackSpec::counter("process_memory", name, &dimensions) };
-                self.tracks.intern(&mut self.tables, &spec).0
-            }
-            None => {
-                let name = Some(self.symbol("oom_score_adj"));
-                let dimensions = [Dimension::Process(upid)];
-                let spec = TrackSpec { machine, ..TrackSpec::counter("oom_score_adj", name, &dimensions) };
-                self.tracks.intern(&mut self.tables, &spec).0
-            }
-        };
-        self.counters.of_process.insert((upid, id), track);
-        track
-    }
-
     fn system_counter(
         &mut self,
         ts: i64,
@@ -217,7 +44,7 @@ impl Context {
     /// Imports a `SysStats`.
     pub(crate) fn import_sys_stats(&mut self, ts: i64, machine: u32, bytes: &[u8]) {
         use sys_stats::field;
-        let (mut cpus, mut gpus) = (0, 0);
+        let mut cpus = 0;
         for f in Fields::new(bytes) {
             let inner = f.as_bytes();
             match f.id {
@@ -264,10 +91,10 @@ impl Context {
                     cpus += 1;
                 }
                 field::GPUFREQ_MHZ => {
-                    let dimensions = [Dimension::Number("gpu", gpus)];
+                    // The trace processor takes all values for those of the first one.
+                    let dimensions = [Dimension::Number("gpu", 0)];
                     let names = ("gpu_frequency", "gpufreq", Some("MHz"));
                     self.system_counter(ts, machine, names, &dimensions, f.as_u64() as f64);
-                    gpus += 1;
                 }
                 field::DISK_STAT => self.import_disk(ts, machine, inner),
                 field::BUDDY_INFO => self.import_buddy_info(ts, machine, inner),
