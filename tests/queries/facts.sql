@@ -1,5 +1,5 @@
 -- facts about the trace
-select name, key_type, int_value, str_value from metadata where name in ('trace_uuid', 'trace_type', 'trace_time_clock_id', 'system_name', 'system_release', 'system_version', 'system_machine', 'timezone_off_mins', 'tracing_started_ns', 'all_data_source_started_ns', 'tracing_disabled_ns', 'all_data_source_flushed_ns') and coalesce(str_value, '') not glob '00000000-0000-0000-*' order by 1, 3;
+select name, key_type, int_value, str_value from metadata where name in ('trace_uuid', 'trace_type', 'trace_time_clock_id', 'system_name', 'system_release', 'system_version', 'system_machine', 'timezone_off_mins', 'tracing_started_ns', 'all_data_source_started_ns', 'tracing_disabled_ns', 'all_data_source_flushed_ns', 'ftrace_latest_data_start_ns', 'trace_trigger', 'unique_session_name') and coalesce(str_value, '') not glob '00000000-0000-0000-*' order by 1, 3;
 -- counts of the service
 select name, idx, value, severity, source from stats where value != 0 and name glob 'traced_*' order by 1, 2;
 -- counts of the kernel

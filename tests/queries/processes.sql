@@ -24,3 +24,5 @@ select p.pid, p.name, a.flat_key, a.key, a.int_value, a.string_value, a.value_ty
 select p.pid, t.name from thread t join process p using (upid) where t.is_main_thread order by 1, 2;
 -- processes that ended
 select pid, end_ts - start_ts as life from process where end_ts is not null order by 1, 2;
+-- open files
+select p.pid, f.ts, f.fd, f.path from filedescriptor f join process p using (upid) order by 1, 2, 3, 4 limit 2000;

@@ -22,3 +22,5 @@ select w.ts, w.irq_context, t.tid, waker.tid as waker, s.state from spurious_sch
 select t.tid, s.state, s.ts from thread_state s join thread t using (utid) where s.dur = -1 order by 1, 3;
 -- processors
 select cpu, cluster_id, processor from cpu order by 1;
+-- functions in which threads waited
+select s.ts, t.tid, s.state, s.io_wait, s.blocked_function from thread_state s join thread t using (utid) where s.blocked_function is not null order by 1, 2;

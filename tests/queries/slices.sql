@@ -29,7 +29,7 @@ select s.name, count(*) as n from slice s where arg_set_id is not null group by 
 -- distinct argument sets of slices
 select count(distinct arg_set_id) as n from slice;
 -- arguments of slices
-select s.ts, s.name, a.flat_key, a.key, a.int_value, a.string_value, a.real_value, a.value_type from slice s join args a using (arg_set_id) where a.key not like '%passthrough_utid' and a.key not in ('utid', 'end_utid') order by 1, 2, 4, 5, 6 limit 3000;
+select s.ts, s.name, a.flat_key, a.key, a.int_value, a.string_value, a.real_value, a.value_type from slice s join args a using (arg_set_id) where a.key not like '%passthrough_utid' and a.key not in ('utid', 'end_utid') and a.key not like '%.mapping_id' order by 1, 2, 4, 5, 6 limit 3000;
 -- threads that wrote slices of other tracks
 select s.ts, s.name, t.tid from slice s join thread t on t.utid = extract_arg(s.arg_set_id, 'legacy_event.passthrough_utid') order by 1, 2, 3 limit 1000;
 -- keys of arguments of slices
@@ -39,6 +39,10 @@ select s.ts, extract_arg(s.arg_set_id, 'debug.round') as round from slice s wher
 -- slices inside others by name
 select parent.name as outer_name, s.name, count(*) as n from slice s join slice parent on s.parent_id = parent.id group by 1, 2 order by 1, 2;
 -- overlaps on a track
-select count(*) as n from slice a join slice b on a.track_id = b.track_id and a.depth = b.depth and a.id < b.id and b.ts < a.ts + a.dur;
+select count(*) as n from (select ts, lag(ts + dur) over (partition by track_id, depth order by ts, id) as previous_end from slice where dur > 0) where ts < previous_end;
 -- roots by process
 select p.pid, count(*) as n from slice s join thread_track tt on s.track_id = tt.id join thread using (utid) join process p using (upid) where s.depth = 0 group by 1 order by 1;
+-- triggers
+select s.ts, s.name, extract_arg(s.arg_set_id, 'producer_name') as producer, extract_arg(s.arg_set_id, 'trusted_producer_uid') as uid, extract_arg(s.arg_set_id, 'chrome_trigger.name_hash') as hash from slice s join track t on s.track_id = t.id where t.type = 'triggers' order by 1, 2;
+-- messages as arguments
+select s.name, a.flat_key, a.key, a.value_type, count(*) as n from slice s join args a using (arg_set_id) where a.key glob 'chrome_*' or a.key glob 'cc_scheduler_state*' or a.value_type = 'null' group by 1, 2, 3, 4 order by 1, 2, 3, 4;

@@ -1,8 +1,8 @@
 //! A user who gives threads and programs strange names and writes whatever he likes into
 //! `trace_marker`: the others' data is whole, and terminals show his texts instead of obeying them.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Peer, Program, Skip, esatto_bin, skip, tp, wait_until};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::{CString, OsStr};

@@ -1,9 +1,9 @@
 //! `esatto probes` is killed while it records. Its next start sets tracefs back to what it was, and
 //! what another program has switched on stays on.
 
-use crate::instance::Instance;
 use crate::mount_namespace::probes_in_namespace;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Peer, skip, tp, wait_until};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Our probes and Perfetto's record one workload at the same time, in two instances of tracefs. The
 //! real trace processor finds the same in both traces.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Peer, Recording, Skip, skip, tp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Events of the kernel name files by device and inode. `linux.inode_file_map` finds their paths.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Skip, skip, wait_until, wire};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,8 +1,8 @@
 //! Events that the kernel's buffer has no room for: `record`, `info` and the log of the probes say
 //! so, and the log of the service does not deny it.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Signal, Skip, esatto_bin, skip};
 use std::io::Write as _;
 use std::process::Command;

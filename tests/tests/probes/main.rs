@@ -7,7 +7,6 @@ mod a_killed_program_is_cleaned_up_after;
 mod both_probes_record_the_same;
 mod events_and_statistics_arrive;
 mod files_that_events_name_have_paths;
-mod instance;
 mod lost_kernel_events_are_told;
 mod missing_rights_are_told;
 mod mistyped_events_are_told;

@@ -1,8 +1,8 @@
 //! An event that the kernel does not have: `record`, `info` and the log of the probes name it, with
 //! the one that was probably meant.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Skip, esatto_bin, skip};
 use std::process::Command;
 

@@ -1,8 +1,8 @@
 //! Events that do not exist and periods that are too short are named in the trace; the rest of the
 //! config is recorded.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Peer, skip, tp, wire};
 
 const EVENTS: usize = 10_000;

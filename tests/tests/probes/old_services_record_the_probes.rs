@@ -1,7 +1,7 @@
 //! Our probes with services that lack later methods and commands.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::fake::{FakeProducerPort, PRODUCER_METHODS, first};
 use esatto_tests::wire::{self, Proto};
 use esatto_tests::{Harness, Signal, beside_this_test, skip};

@@ -1,8 +1,8 @@
 //! One session records the kernel's scheduling and the events of real programs: both are on the
 //! same threads.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::workload::{Expected, Trace, Workload};
 use esatto_tests::{Harness, Implementation, Peer, Skip, tp, wait_until};
 

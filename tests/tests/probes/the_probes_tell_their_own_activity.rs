@@ -1,8 +1,8 @@
 //! `perfetto.metatrace` shows where the time of the probes goes: each read is a slice of its
 //! thread.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Peer, skip, tp};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! The kernel gives each event to one reader only. So a second daemon does not read an instance of
 //! tracefs that another one records: it says why, and the first one misses nothing.
 
-use crate::instance::Instance;
 use crate::tracefs;
+use esatto_tests::Instance;
 use esatto_tests::{Harness, Implementation, Peer, Signal, skip, tp};
 use std::process::Command;
 

@@ -32,6 +32,16 @@ create view raw as select * from ftrace_event;
 create view cpu as select *, id as ucpu from t_cpu;
 ";
 
+/// Columns by which queries join tables.
+const INDEXES: &str = "
+create index slice_track on t_slice (track_id);
+create index slice_parent on t_slice (parent_id);
+create index counter_track_index on counter (track_id);
+create index args_set on args (arg_set_id);
+create index flow_out on flow (slice_out);
+create index flow_in on flow (slice_in);
+";
+
 /// Tables that have a view of their own.
 const VIEWED: [&str; 8] = ["process", "thread", "track", "slice", "sched", "thread_state", "ftrace_event", "cpu"];
 
@@ -62,6 +72,7 @@ impl Database {
             }
             connection.execute_batch("commit").expect("a transaction");
         }
+        connection.execute_batch(INDEXES).expect("indexes can be made");
         connection.execute_batch(VIEWS).expect("views can be made");
         add_extract_arg(&connection, tables);
         Self(connection)

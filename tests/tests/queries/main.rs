@@ -3,7 +3,11 @@
 //! The queries are in `tests/queries/*.sql`; README.md beside them lists the intended differences.
 
 mod database;
+mod kernel_track_events;
+mod recordings;
 mod traces;
+
+use traces::Trace;
 
 use esatto_tests::{Peer, skip, tp};
 use serde_json::{Map, Value};
@@ -54,40 +58,47 @@ fn lines(rows: &[Map<String, Value>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// Asks all queries about traces. Returns whether each one had rows in any of them.
+fn compare(traces: &[Trace]) -> Vec<bool> {
+    let queries = queries();
+    let sql: String = queries.iter().map(|query| format!("{};\n", query.sql)).collect();
+    let mut failures = Vec::new();
+    let mut answered = vec![false; queries.len()];
+    for trace in traces {
+        let expected = tp::maps(&trace.path, &sql);
+        assert_eq!(expected.len(), queries.len(), "each query returns rows: {}", trace.name);
+        let bytes = std::fs::File::open(&trace.path).expect("a trace can be read");
+        let engine = esatto_trace::Engine::read(bytes);
+        assert!(engine.errors.is_empty(), "{}: {:?}", trace.name, engine.errors);
+        let database = database::Database::new(&engine.tables);
+        for ((query, expected), answered) in queries.iter().zip(&expected).zip(&mut answered) {
+            let (found, expected) = (lines(&database.rows(&query.sql)), lines(expected));
+            *answered |= !expected.is_empty();
+            if found != expected {
+                let at = found.iter().zip(&expected).take_while(|(found, expected)| found == expected).count();
+                failures.push(format!(
+                    "{} on {}: {} rows, expected {}; row {at}:\n  found    {}\n  expected {}",
+                    query.name,
+                    trace.name,
+                    found.len(),
+                    expected.len(),
+                    found.get(at).map_or("nothing", String::as_str),
+                    expected.get(at).map_or("nothing", String::as_str),
+                ));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+    answered
+}
+
 #[test]
 fn all_queries_give_the_rows_of_the_trace_processor() {
     skip(|| {
         Peer::TraceProcessor.require()?;
         let queries = queries();
         assert!(queries.len() >= 80, "{} queries", queries.len());
-        let sql: String = queries.iter().map(|query| format!("{};\n", query.sql)).collect();
-        let mut failures = Vec::new();
-        let mut answered = vec![false; queries.len()];
-        for trace in traces::all() {
-            let expected = tp::maps(&trace.path, &sql);
-            assert_eq!(expected.len(), queries.len(), "each query returns rows: {}", trace.name);
-            let bytes = std::fs::File::open(&trace.path).expect("a trace can be read");
-            let engine = esatto_trace::Engine::read(bytes);
-            assert!(engine.errors.is_empty(), "{}: {:?}", trace.name, engine.errors);
-            let database = database::Database::new(&engine.tables);
-            for ((query, expected), answered) in queries.iter().zip(&expected).zip(&mut answered) {
-                let (found, expected) = (lines(&database.rows(&query.sql)), lines(expected));
-                *answered |= !expected.is_empty();
-                if found != expected {
-                    let at = found.iter().zip(&expected).take_while(|(found, expected)| found == expected).count();
-                    failures.push(format!(
-                        "{} on {}: {} rows, expected {}; row {at}:\n  found    {}\n  expected {}",
-                        query.name,
-                        trace.name,
-                        found.len(),
-                        expected.len(),
-                        found.get(at).map_or("nothing", String::as_str),
-                        expected.get(at).map_or("nothing", String::as_str),
-                    ));
-                }
-            }
-        }
-        assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+        let answered = compare(&traces::all());
         let silent: Vec<&str> =
             queries.iter().zip(answered).filter(|(_, answered)| !answered).map(|(query, _)| &*query.name).collect();
         assert!(silent.is_empty(), "queries without rows in any trace: {silent:?}");

@@ -38,5 +38,13 @@ pub(crate) fn all() -> Vec<Trace> {
         std::fs::write(&path, bytes).expect("a trace can be written");
         traces.push(Trace { name, path });
     }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("queries-kernel-track-events.pftrace");
+    std::fs::write(&path, crate::kernel_track_events::trace()).expect("a trace can be written");
+    traces.push(Trace { name: "kernel track events".to_owned(), path });
+    // Further traces that the caller names: tests/README.md.
+    let more = std::env::var_os("ESATTO_QUERY_TRACES");
+    for path in more.iter().flat_map(std::env::split_paths) {
+        traces.push(Trace { name: name(&path), path });
+    }
     traces
 }

@@ -3,36 +3,62 @@
 use std::path::{Path, PathBuf};
 
 /// An instance of tracefs that a test has to itself.
-pub(crate) struct Instance(PathBuf);
+#[derive(Debug)]
+pub struct Instance(PathBuf);
 
 impl Instance {
-    pub(crate) fn new(name: &str) -> Self {
+    /// Makes an instance. Its name has the process id, so that tests do not meet.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be made.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
         let path = Path::new("/sys/kernel/tracing/instances").join(format!("esatto-{name}-{}", std::process::id()));
         std::fs::create_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self(path)
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// Returns its name, for the config.
+    ///
+    /// # Panics
+    ///
+    /// Never: the name is text.
+    #[must_use]
+    pub fn name(&self) -> &str {
         self.0.file_name().and_then(|name| name.to_str()).expect("a name")
     }
 
-    pub(crate) fn path(&self, file: &str) -> PathBuf {
+    /// Returns the path of one of its files.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
         self.0.join(file)
     }
 
-    pub(crate) fn read(&self, file: &str) -> String {
+    /// Reads one of its files.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be read.
+    #[must_use]
+    pub fn read(&self, file: &str) -> String {
         let path = self.0.join(file);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    pub(crate) fn write(&self, file: &str, text: &str) {
+    /// Writes one of its files.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be written.
+    pub fn write(&self, file: &str, text: &str) {
         let path = self.0.join(file);
         std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
     /// Waits until tracing and this event, such as `task/task_rename`, are on.
-    pub(crate) fn wait_until_on(&self, event: &str) {
-        esatto_tests::wait_until(&format!("{event} is on"), || {
+    pub fn wait_until_on(&self, event: &str) {
+        crate::wait_until(&format!("{event} is on"), || {
             let is_on = |file: &str| self.read(file).trim() == "1";
             (is_on("tracing_on") && is_on(&format!("events/{event}/enable"))).then_some(())
         });
