@@ -8,7 +8,8 @@
 //! at most [`MAX_HOPS`] series. In each series it is moved by its distance from the last snapshot
 //! at or before it. Nothing is interpolated.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use hashbrown::{HashMap, HashSet};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Largest number of series between a clock and the trace clock.
 const MAX_HOPS: usize = 4;
@@ -281,7 +282,7 @@ impl Clocks {
     /// each series once.
     fn find_route(&mut self, from: ClockKey) -> Option<Vec<Hop>> {
         let is_goal = |key: ClockKey| Some(key) == ClockKey::of_machine(self.trace_clock, from.machine);
-        let (mut visited, mut used) = (HashSet::from([from]), HashSet::new());
+        let (mut visited, mut used) = (HashSet::<_>::from([from]), HashSet::new());
         let mut queue = VecDeque::from([(from, Vec::new())]);
         while let Some((clock, way)) = queue.pop_front() {
             if way.len() == MAX_HOPS {

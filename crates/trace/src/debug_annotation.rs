@@ -1,9 +1,8 @@
 //! Debug annotations (`docs/spec/track-event.md` §13).
 
-use std::collections::HashMap;
-
 use esatto_protozero::{Field, Fields};
 use esatto_schema::{debug_annotation, debug_annotation::field as annotation, interned_data};
+use hashbrown::HashMap;
 
 use crate::packet_sequence::State;
 use crate::string_table::{Strings, Symbol};

@@ -1,9 +1,10 @@
 //! A packet sequence and its incremental state (`docs/spec/track-event.md` §10, §24).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{trace_packet_defaults, track_event_defaults};
+use hashbrown::HashMap;
 
 use crate::loss_causes;
 use crate::string_table::{Strings, Symbol};

@@ -2,9 +2,8 @@
 
 use core::hash::BuildHasher as _;
 use core::num::NonZeroU32;
-use std::collections::hash_map::RandomState;
 
-use hashbrown::HashTable;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// A string of a trace. It is a number; [`Strings`] has the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,7 +36,7 @@ pub struct Strings {
     ends: Vec<usize>,
     ids: HashTable<Symbol>,
     /// Keys of the hashes: an author of a trace cannot make strings with the same hash.
-    keys: RandomState,
+    keys: DefaultHashBuilder,
 }
 
 impl Strings {

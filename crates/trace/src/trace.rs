@@ -1,6 +1,6 @@
 //! A whole trace in memory, with all references resolved.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use crate::debug_annotation::Annotation;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::event_type::{CounterValue, EventType};
 use crate::string_table::Symbol;
 use crate::tables::{Row, Table as _, Tables};
+use hashbrown::HashMap;
 
 /// A track event.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Names of the kinds of processes and threads that Chromium has.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::sync::OnceLock;
 
 /// Lines of `process` or `thread`, a number of Chromium's enumeration, and a name.

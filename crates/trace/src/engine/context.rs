@@ -1,6 +1,6 @@
 //! State of the second stage of the import, in which records come in the order of time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::counter_tracks::CounterTracks;
 use super::event_details::EventDetails;
@@ -21,6 +21,7 @@ use crate::debug_annotation::ArgKeys;
 use crate::problems::Problems;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, ArgValue, CounterRow, Row, Tables};
+use hashbrown::HashMap;
 
 /// Key of the argument for the thread that wrote an event of no thread.
 pub(crate) const WRITER_KEY: &str = "legacy_event.passthrough_utid";

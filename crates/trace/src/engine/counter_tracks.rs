@@ -1,8 +1,7 @@
 //! State of the import of statistics.
 
-use std::collections::HashMap;
-
 use crate::tables::Row;
+use hashbrown::HashMap;
 
 /// The last values of counters of which only the growth is a value, and tracks by their key.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! Names and types of fields, from the schema's own descriptors.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use esatto_protozero::{Field, Fields};
 use esatto_schema::FILE_DESCRIPTOR_SET;
+use hashbrown::HashMap;
 
 use crate::string_table::Strings;
 use crate::tables::ArgValue;

@@ -1,11 +1,10 @@
 //! Descriptors of the tracks of track events, and the state that these tracks have.
 
-use std::collections::HashMap;
-
 use esatto_protozero::Fields;
 use esatto_schema::{
     START_TIMES_FIELD, counter_descriptor, process_descriptor, start_times, thread_descriptor, track_descriptor,
 };
+use hashbrown::HashMap;
 
 use super::chrome_names;
 use super::lanes::Lanes;

@@ -1,9 +1,8 @@
 //! Arrows between slices.
 
-use std::collections::HashMap;
-
 use crate::string_table::Symbol;
 use crate::tables::{FlowRow, Row, Tables, signed};
+use hashbrown::HashMap;
 
 /// Flows that are open: the last slice of each, by machine and number.
 #[derive(Debug, Default)]

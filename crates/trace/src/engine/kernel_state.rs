@@ -1,9 +1,8 @@
 //! State of the import of kernel events at its current time.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::string_table::Symbol;
 use crate::tables::Row;
+use hashbrown::{HashMap, HashSet};
 
 /// Moments from which on kernel events count.
 #[derive(Debug, Clone, Copy)]

@@ -1,9 +1,10 @@
 //! Lanes of tracks that are shown as one.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::string_table::Symbol;
 use crate::tables::Row;
+use hashbrown::HashMap;
 
 /// Tracks that are shown as one. Slices of them may overlap, so they have lanes. A member takes its
 /// last lane again if no other member has it, and otherwise the first lane without open slices.

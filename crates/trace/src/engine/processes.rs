@@ -3,10 +3,9 @@
 //! A pid or a tid is used again when its process ends, when the kernel reports a new one, or when a
 //! track descriptor of another track names it.
 
-use std::collections::HashMap;
-
 use crate::string_table::Symbol;
 use crate::tables::{Arg, ProcessRow, Row, Tables, ThreadRow};
+use hashbrown::HashMap;
 
 /// Source of a name of a thread. A name is replaced by names of the same or of a later source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

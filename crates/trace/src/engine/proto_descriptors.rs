@@ -1,11 +1,11 @@
 //! Descriptors of messages and enumerations: of the schema, of Chromium's own fields of track
 //! events, and of extensions that a trace describes itself.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use esatto_protozero::Fields;
 use esatto_schema::FILE_DESCRIPTOR_SET;
+use hashbrown::HashMap;
 
 /// Messages are named without the package of the schema.
 const PACKAGE: &str = "perfetto.protos.";

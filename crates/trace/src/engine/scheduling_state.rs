@@ -1,10 +1,9 @@
 //! The thread that each processor runs, and the state of each thread, at the current time of the
 //! import.
 
-use std::collections::HashMap;
-
 use crate::string_table::Symbol;
 use crate::tables::Row;
+use hashbrown::HashMap;
 
 /// The current states of processors and threads.
 #[derive(Debug, Default)]

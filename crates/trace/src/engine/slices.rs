@@ -1,10 +1,9 @@
 //! Slices on tracks: nesting and ends.
 
-use std::collections::HashMap;
-
 use super::stats::Stats;
 use crate::string_table::Symbol;
 use crate::tables::{Row, SliceRow, Tables};
+use hashbrown::HashMap;
 
 /// Duration of a slice that has not ended.
 pub(crate) const PENDING: i64 = -1;

@@ -1,9 +1,8 @@
 //! State of the import of call stacks and heap profiles.
 
-use std::collections::HashMap;
-
 use crate::string_table::Symbol;
 use crate::tables::Row;
+use hashbrown::HashMap;
 
 /// Call stacks that are in the tables.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Names of system calls.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::sync::OnceLock;
 
 /// Lines of a name and a number.

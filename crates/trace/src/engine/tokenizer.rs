@@ -3,10 +3,11 @@
 //! It keeps the state of sequences, resolves interned values, converts clocks, and passes each
 //! event to the sorter of its machine.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{interned_data, trace_packet::field as packet_field};
+use hashbrown::{HashMap, HashSet};
 
 use super::context::{Context, Generation};
 use super::descriptors::read_message;

@@ -1,9 +1,8 @@
 //! Tracks by their kind and dimensions.
 
-use std::collections::HashMap;
-
 use crate::string_table::Symbol;
 use crate::tables::{Arg, ArgValue, Row, Tables, TrackRow};
+use hashbrown::HashMap;
 
 /// The value of a dimension.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Content of a summary, counted in the tables and in what the tables do not keep.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::track_groups::TrackGroups;
 use super::{
@@ -17,6 +17,7 @@ use crate::problems::Problem;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, Row, Table as _, Tables};
 use crate::trace::TrackType;
+use hashbrown::{HashMap, HashSet};
 
 impl Summary {
     /// Counts the content of a trace. It takes the errors and the reports of the service away.

@@ -1,10 +1,11 @@
 //! Names of machines in tables.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::table::MAX_CELL;
 use super::{MachineSummary, Summary};
 use crate::machines::HOST;
+use hashbrown::HashMap;
 
 /// The first column of tables, if the trace has several machines.
 pub(super) struct MachineColumn(Option<BTreeMap<u32, String>>);

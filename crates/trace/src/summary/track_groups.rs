@@ -1,13 +1,12 @@
 //! Tracks and counters of a summary.
 
-use std::collections::HashMap;
-
 use super::{CounterSummary, TrackSummary};
 use crate::engine::context::Context;
 use crate::engine::event_tracks::Owner;
 use crate::string_table::Symbol;
 use crate::tables::{Row, Table as _, Tables};
 use crate::trace::TrackType;
+use hashbrown::HashMap;
 
 /// Longest name of a track; longer ones are cut.
 const MAX_TRACK_NAME_CHARS: usize = 1000;

@@ -1,9 +1,8 @@
 //! Table of arguments: named values in sets, each set stored once.
 
 use core::hash::{BuildHasher as _, Hash as _, Hasher as _};
-use std::collections::hash_map::RandomState;
 
-use hashbrown::HashTable;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{Row, Table, Value};
 use crate::string_table::{Strings, Symbol};
@@ -85,7 +84,7 @@ pub struct ArgTable {
     set_of: Vec<Row>,
     sets: HashTable<Row>,
     /// Keys of the hashes: an author of a trace cannot make sets with the same hash.
-    keys: RandomState,
+    keys: DefaultHashBuilder,
 }
 
 impl ArgTable {
@@ -139,7 +138,7 @@ fn set_at<'t>(args: &'t [Arg], set_of: &[Row], set: Row) -> &'t [Arg] {
     &args[start..start + length]
 }
 
-fn hash_of(args: &[Arg], keys: &RandomState) -> u64 {
+fn hash_of(args: &[Arg], keys: &DefaultHashBuilder) -> u64 {
     let mut hasher = keys.build_hasher();
     for arg in args {
         (arg.key.number(), arg.flat_key.number(), arg.value.type_name(), arg.value.bits()).hash(&mut hasher);

@@ -1,9 +1,9 @@
 //! Columns of tables, and the macro that makes a table of them.
 
 use core::num::NonZeroU32;
-use std::collections::HashMap;
 
 use crate::string_table::{Strings, Symbol};
+use hashbrown::HashMap;
 
 /// A row of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
