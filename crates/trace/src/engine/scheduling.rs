@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::processes::NameSource;
-use super::scheduling_state::Cpu;
+use super::scheduling_state::{Cpu, LastState};
 use super::task_state;
 use crate::string_table::Symbol;
 use crate::tables::{Row, SchedRow, SpuriousWakeupRow, ThreadStateRow};
@@ -157,7 +157,7 @@ impl Context {
         self.scheduling.cpus.insert((machine, cpu), state);
         let running = *self.scheduling.running.get_or_insert_with(|| self.tables.strings.add_str("Running"));
         let is_running = |context: &Self| {
-            let last = context.scheduling.threads.get(&prev_utid).map(|(last, _)| *last);
+            let last = context.scheduling.last(prev_utid).map(|last| last.row);
             last.is_none_or(|last| context.tables.thread_state.state[last.index()] == Some(running))
         };
         // A thread that was not running: events were lost, so the end of its state is not known.
@@ -170,7 +170,7 @@ impl Context {
     }
 
     fn close_state(&mut self, utid: Row, ts: i64) {
-        if let Some((last, _)) = self.scheduling.threads.get(&utid) {
+        if let Some(LastState { row: last, .. }) = self.scheduling.last(utid) {
             let table = &mut self.tables.thread_state;
             let dur = ts.saturating_sub(table.ts.get(last.index()));
             table.dur.set(last.index(), dur);
@@ -189,7 +189,7 @@ impl Context {
             return;
         }
         let (waker_utid, flags) = waker.unwrap_or((None, None));
-        let waker_id = waker_utid.and_then(|waker| self.scheduling.threads.get(&waker)).map(|(last, _)| *last);
+        let waker_id = waker_utid.and_then(|waker| self.scheduling.last(waker)).map(|last| last.row);
         // If the waker does not run, its events were lost.
         let states = &self.tables.thread_state.state;
         let waker_id = waker_id.filter(|last| states[last.index()] == self.scheduling.running);
@@ -208,11 +208,11 @@ impl Context {
         let blocked = if state == self.scheduling.running {
             None
         } else if self.is_runnable(state) {
-            self.scheduling.threads.get(&utid).and_then(|(_, blocked)| *blocked)
+            self.scheduling.last(utid).and_then(|last| last.blocked)
         } else {
             Some(row)
         };
-        self.scheduling.threads.insert(utid, (row, blocked));
+        self.scheduling.set_last(utid, LastState { row, blocked });
     }
 
     fn is_runnable(&self, state: Option<Symbol>) -> bool {
@@ -222,7 +222,7 @@ impl Context {
     /// Imports a wake-up.
     pub(crate) fn wake(&mut self, ts: i64, utid: Row, waker: Option<Row>, flags: Option<u32>) {
         let runnable = *self.scheduling.runnable.get_or_insert_with(|| self.tables.strings.add_str("R"));
-        if let Some(&(last, _)) = self.scheduling.threads.get(&utid) {
+        if let Some(LastState { row: last, .. }) = self.scheduling.last(utid) {
             let state = self.tables.thread_state.state[last.index()];
             if state == self.scheduling.running || self.is_runnable(state) {
                 let irq_context = flags.map(|flags| flags & IRQ_FLAGS != 0);
@@ -238,7 +238,7 @@ impl Context {
 
     /// Adds the reason for which a thread was blocked.
     pub(crate) fn blocked(&mut self, utid: Row, io_wait: bool, function: Option<Symbol>) {
-        let Some(&(_, Some(row))) = self.scheduling.threads.get(&utid) else { return };
+        let Some(LastState { blocked: Some(row), .. }) = self.scheduling.last(utid) else { return };
         let table = &mut self.tables.thread_state;
         table.io_wait[row.index()] = Some(io_wait);
         table.blocked_function[row.index()] = function.or_else(|| table.blocked_function[row.index()]);
@@ -246,6 +246,6 @@ impl Context {
 
     /// Returns whether a thread has a state.
     pub(crate) fn has_state(&self, utid: Row) -> bool {
-        self.scheduling.threads.contains_key(&utid)
+        self.scheduling.last(utid).is_some()
     }
 }

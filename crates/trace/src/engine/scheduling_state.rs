@@ -9,14 +9,35 @@ use hashbrown::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Scheduling {
     pub(super) cpus: HashMap<(u32, u32), Cpu>,
-    /// The last state of each thread, and the last one in which it was blocked.
-    pub(super) threads: HashMap<Row, (Row, Option<Row>)>,
+    threads: Vec<Option<LastState>>,
     /// Letters of states, by machine.
     pub(super) states: HashMap<(u32, u16), Option<Symbol>>,
     pub(super) running: Option<Symbol>,
     pub(super) runnable: Option<Symbol>,
     /// Rows of the processors of each machine.
     pub(super) listed: HashMap<u32, Vec<Row>>,
+}
+
+/// The last state of a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastState {
+    pub(super) row: Row,
+    /// The last state in which it was blocked.
+    pub(super) blocked: Option<Row>,
+}
+
+impl Scheduling {
+    /// Returns the last state of a thread.
+    pub(super) fn last(&self, utid: Row) -> Option<LastState> {
+        self.threads.get(utid.index()).copied().flatten()
+    }
+
+    pub(super) fn set_last(&mut self, utid: Row, last: LastState) {
+        if self.threads.len() <= utid.index() {
+            self.threads.resize(utid.index() + 1, None);
+        }
+        self.threads[utid.index()] = Some(last);
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

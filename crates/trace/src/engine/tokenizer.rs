@@ -483,18 +483,17 @@ impl Tokenizer {
             .zip(compact.switch_next_pid())
             .zip(compact.switch_next_prio())
             .zip(compact.switch_next_comm_index());
-        let mut records = Vec::new();
         for ((((delta, state), pid), prio), index) in switches {
             ts = ts.wrapping_add(delta);
             let Ok(ts) = i64::try_from(ts) else { continue };
-            let mut record = Vec::new();
-            record.kind(Kind::CompactSwitch);
-            record.number(u64::from(cpu));
-            record.signed(state);
-            record.signed(i64::from(pid));
-            record.signed(i64::from(prio));
-            record.symbol(comm(index));
-            records.push((ts, record));
+            self.push_ftrace(ts, machine, queue, |record| {
+                record.kind(Kind::CompactSwitch);
+                record.number(u64::from(cpu));
+                record.signed(state);
+                record.signed(i64::from(pid));
+                record.signed(i64::from(prio));
+                record.symbol(comm(index));
+            });
         }
         ts = 0;
         let mut flags = compact.waking_common_flags();
@@ -508,21 +507,23 @@ impl Tokenizer {
             ts = ts.wrapping_add(delta);
             let flags = flags.next();
             let Ok(ts) = i64::try_from(ts) else { continue };
-            let mut record = Vec::new();
-            record.kind(Kind::CompactWaking);
-            record.number(u64::from(cpu));
-            record.signed(i64::from(pid));
-            record.signed(i64::from(target));
-            record.signed(i64::from(prio));
-            record.symbol(comm(index));
-            record.number(flags.map_or(0, |flags| u64::from(flags) + 1));
-            records.push((ts, record));
+            self.push_ftrace(ts, machine, queue, |record| {
+                record.kind(Kind::CompactWaking);
+                record.number(u64::from(cpu));
+                record.signed(i64::from(pid));
+                record.signed(i64::from(target));
+                record.signed(i64::from(prio));
+                record.symbol(comm(index));
+                record.number(flags.map_or(0, |flags| u64::from(flags) + 1));
+            });
         }
-        self.survey.ftrace_events += records.len() as u64;
-        for (ts, record) in records {
-            self.latest = self.latest.max(ts);
-            self.push(machine, Time::Known(ts), queue, |out| out.extend(record));
-        }
+    }
+
+    /// Passes an event of the compact form to the sorter.
+    fn push_ftrace(&mut self, ts: i64, machine: u32, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
+        self.survey.ftrace_events += 1;
+        self.latest = self.latest.max(ts);
+        self.sorter(machine).push(ts, queue, write);
     }
 
     /// Converts the records whose clock was not known. Call it once, after the last packet.

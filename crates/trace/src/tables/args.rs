@@ -106,8 +106,10 @@ impl ArgTable {
         let Self { args: list, set_of, sets, keys } = self;
         let same = |(a, b): (&Arg, &Arg)| a.key == b.key && a.flat_key == b.flat_key && a.value.same(b.value);
         let equal = |set: &Row| {
-            let there = set_at(list, set_of, *set);
-            there.len() == args.len() && there.iter().zip(args).all(same)
+            let (start, end) = (set.index(), set.index() + args.len());
+            let is_end = set_of.get(end).is_none_or(|next| next != set);
+            is_end
+                && list.get(start..end).is_some_and(|there| set_of[end - 1] == *set && there.iter().zip(args).all(same))
         };
         if let Some(&set) = sets.find(hash, equal) {
             return Some(set);
