@@ -45,6 +45,8 @@ const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 const MAX_VARINT_BYTES: usize = 10;
 /// Bytes that identify the kind of a file.
 const SNIFFED_BYTES: u64 = 8;
+/// Memory that is kept for the next packet.
+const SPARE_BYTES: usize = 1 << 16;
 
 /// One `TracePacket`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct PacketReader<R: Read> {
     /// Work caused by compressed data, in the units of [`MAX_WORK_RATIO`].
     work: u64,
     gzipped: bool,
+    /// Memory of a packet that is no longer needed.
+    spare: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -162,7 +166,7 @@ impl<R: Read> PacketReader<R> {
     /// Reads packets from a file. The reader has its own buffers.
     pub fn new(file: R) -> Self {
         let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
-        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false }
+        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false, spare: Vec::new() }
     }
 
     /// Returns how many compressed packets were found so far.
@@ -178,6 +182,13 @@ impl<R: Read> PacketReader<R> {
     /// Returns how many bytes compressed packets have inflated to so far.
     pub fn inflated_bytes(&self) -> u64 {
         self.inflated
+    }
+
+    /// Takes back a packet, so that the next one need not allocate memory.
+    pub(crate) fn recycle(&mut self, packet: Packet) {
+        if packet.bytes.capacity() <= SPARE_BYTES {
+            self.spare = packet.bytes;
+        }
     }
 
     /// Returns the work that compressed data has caused so far, in the units of [`MAX_WORK_RATIO`].
@@ -252,9 +263,20 @@ impl<R: Read> PacketReader<R> {
         if announced > MAX_PACKET_BYTES {
             return Err(Error::TooLarge { place, announced, limit: MAX_PACKET_BYTES });
         }
-        let mut bytes = Vec::new();
+        let mut bytes = core::mem::take(&mut self.spare);
+        bytes.clear();
         let left = if is_compressed { allowed - self.work } else { u64::MAX };
-        let read = (&mut layer.source).take(announced.min(left)).read_to_end(&mut bytes);
+        let wanted = announced.min(left);
+        let read = match layer.source.fill_buf() {
+            // Nearly all packets are in the buffer.
+            Ok(buffered) if buffered.len() as u64 >= wanted => {
+                let length = usize::try_from(wanted).unwrap_or(usize::MAX);
+                bytes.extend_from_slice(&buffered[..length]);
+                layer.source.consume(length);
+                Ok(length)
+            }
+            _ => (&mut layer.source).take(wanted).read_to_end(&mut bytes),
+        };
         let there = bytes.len() as u64;
         layer.at += there;
         if is_compressed {

@@ -132,8 +132,13 @@ impl Import {
         let context = &mut tokenizer.context;
         context.processes.add_idle(&mut context.tables, HOST, idle);
         let mut reader = PacketReader::new(file);
-        for packet in reader.by_ref() {
-            if let Err(error) = packet.and_then(|packet| tokenizer.add(&packet)) {
+        while let Some(packet) = reader.next() {
+            let read = packet.and_then(|packet| {
+                let read = tokenizer.add(&packet);
+                reader.recycle(packet);
+                read
+            });
+            if let Err(error) = read {
                 import.note(error);
             }
         }
