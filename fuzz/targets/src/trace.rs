@@ -1,6 +1,6 @@
 //! Traces.
 
-use esatto_protozero::Fields;
+use esatto_protozero::{Fields, Value as FieldValue};
 use esatto_trace::tables::{Table, Tables, Value};
 use esatto_trace::{Engine, Summary, Trace};
 
@@ -8,7 +8,13 @@ use crate::bytes::message;
 use crate::script::Script;
 
 /// Traces that `trace_engine` changes.
-const TRACES: [&[u8]; 6] = [
+const TRACES: [&[u8]; 12] = [
+    include_bytes!("../../corpus/trace_file/hand-made-kernel-counters"),
+    include_bytes!("../../corpus/trace_file/hand-made-kernel-slices"),
+    include_bytes!("../../corpus/trace_file/hand-made-kernel-track-events"),
+    include_bytes!("../../corpus/trace_file/hand-made-legacy-flows"),
+    include_bytes!("../../corpus/trace_file/hand-made-statistics"),
+    include_bytes!("../../corpus/trace_file/hand-made-typed-fields"),
     include_bytes!("../../corpus/trace_file/hand-made-ftrace"),
     include_bytes!("../../corpus/trace_file/hand-made-legacy-events"),
     include_bytes!("../../corpus/trace_file/hand-made-profiles"),
@@ -44,7 +50,7 @@ pub fn trace_engine(bytes: &[u8]) {
         let op = script.u8();
         let at = usize::from(script.u16()) % packets.len();
         let other = usize::from(script.u16());
-        match op % 8 {
+        match op % 10 {
             0 => drop(packets.remove(at)),
             1 => {
                 let copy = packets[at].clone();
@@ -64,6 +70,7 @@ pub fn trace_engine(bytes: &[u8]) {
                 let bytes = script.string();
                 packets[at].extend(message(u32::from(script.u8() % 120) + 1, bytes));
             }
+            6 | 7 => change_inside(&mut packets[at], &mut script, other, 0),
             _ => {
                 let value = script.u8();
                 let place = other.checked_rem(packets[at].len());
@@ -75,6 +82,58 @@ pub fn trace_engine(bytes: &[u8]) {
     }
     let trace: Vec<u8> = packets.iter().flat_map(|packet| message(1, packet)).collect();
     check_engine(&trace);
+}
+
+/// Deepest level of a message that changes.
+const DEEPEST_CHANGE: usize = 6;
+
+/// Changes a field of a message or of one inside it, so that all others stay as they are.
+fn change_inside(message: &mut Vec<u8>, script: &mut Script<'_>, small: usize, depth: usize) {
+    let mut fields: Vec<Vec<u8>> = Vec::new();
+    let mut values = Vec::new();
+    for f in Fields::new(message) {
+        fields.push(encode(f.id, f.value));
+        values.push((f.id, f.value));
+    }
+    if fields.is_empty() {
+        return;
+    }
+    let at = usize::from(script.u8()) % fields.len();
+    let (id, value) = values[at];
+    match (script.u8() % 6, value) {
+        // Twice as likely as the other changes: most of a packet is deep inside.
+        (0 | 1, FieldValue::Bytes(bytes)) if depth < DEEPEST_CHANGE => {
+            let mut inner = bytes.to_vec();
+            change_inside(&mut inner, script, small, depth + 1);
+            fields[at] = encode(id, FieldValue::Bytes(&inner));
+        }
+        (2, _) => drop(fields.remove(at)),
+        (3, _) => fields.push(fields[at].clone()),
+        (4, _) => {
+            let other = usize::from(script.u8()) % fields.len();
+            fields.swap(at, other);
+        }
+        (_, FieldValue::Bytes(bytes)) => {
+            let end = small % (bytes.len() + 1);
+            fields[at] = encode(id, FieldValue::Bytes(&bytes[..end]));
+        }
+        _ => fields[at] = encode(id, FieldValue::Varint(extreme(script.u8(), small))),
+    }
+    *message = fields.concat();
+}
+
+fn encode(id: u32, value: FieldValue<'_>) -> Vec<u8> {
+    let mut bytes = varint(u64::from(id) << 3 | value.wire_type() as u64);
+    match value {
+        FieldValue::Varint(v) => bytes.extend(varint(v)),
+        FieldValue::Fixed64(v) => bytes.extend(v.to_le_bytes()),
+        FieldValue::Fixed32(v) => bytes.extend(v.to_le_bytes()),
+        FieldValue::Bytes(inner) => {
+            bytes.extend(varint(inner.len() as u64));
+            bytes.extend(inner);
+        }
+    }
+    bytes
 }
 
 /// Returns a number at the edge of a type, or a small one.

@@ -237,7 +237,9 @@ impl Processes {
 
     /// Writes the arguments of all processes.
     pub(crate) fn finish(&mut self, tables: &mut Tables) {
-        for (upid, mut args) in core::mem::take(&mut self.arguments) {
+        let mut all: Vec<(Row, Vec<Arg>)> = core::mem::take(&mut self.arguments).into_iter().collect();
+        all.sort_unstable_by_key(|(upid, _)| *upid);
+        for (upid, mut args) in all {
             tables.process.arg_set_id[upid.index()] = tables.args.add(&mut args);
         }
     }

@@ -88,8 +88,8 @@ fn ids_of_64_bits() {
 }
 
 #[test]
-fn a_name_of_many_megabytes_is_stored_once() {
-    let name = "x".repeat(10 << 20);
+fn a_name_of_100_megabytes_is_stored_once() {
+    let name = "x".repeat(100 << 20);
     let maker = Maker::default().begin(1, 0, &name).end(2, 0).begin(3, 0, &name).end(4, 0);
     let engine = read(&maker);
     assert_eq!(engine.tables.slice.rows(), 2);

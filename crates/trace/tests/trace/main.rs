@@ -3,6 +3,7 @@
 mod common;
 
 mod annotations_of_every_kind;
+mod engine_bears_hostile_messages;
 mod engine_bears_hostile_traces;
 mod errors_name_the_place_in_the_file;
 mod events_of_real_traces;
