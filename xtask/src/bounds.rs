@@ -22,6 +22,7 @@ const CRATES: &[&str] = &[
     "console-interceptor",
     "tower-layer",
     "trace",
+    "convert",
     "report",
     "ui-server",
     "cli",

@@ -36,6 +36,7 @@ const ORDER: &[&str] = &[
     "capi-v59",
     "probes",
     "text-format",
+    "convert",
     "report",
     "ui-server",
     "cli",
