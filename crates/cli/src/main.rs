@@ -11,6 +11,7 @@
 //! info, check, dump ─ esatto-trace
 //! report ── esatto-report
 //! view, ui-bridge ── esatto-ui-server, a browser
+//! convert ─ esatto-convert
 //! config ── text format, JSON, rules for configs
 //! doctor ── sockets, rights and limits of this machine
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
@@ -43,6 +44,7 @@ mod program_names;
 mod progress;
 mod quantities;
 mod recording_session;
+mod result_file;
 mod ring_size;
 mod service_connection;
 mod service_state;
@@ -54,6 +56,7 @@ mod table;
 mod terminal;
 mod trace_config;
 mod trace_content;
+mod trace_input;
 mod trace_output;
 mod unimplemented_sources;
 
@@ -62,7 +65,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
-use crate::commands::{check, completions, demo, dump, info, list, man, record, report, sessions, snapshot, top};
+use crate::commands::{
+    check, completions, convert, demo, dump, info, list, man, record, report, sessions, snapshot, top,
+};
 use crate::commands::{ui_bridge, view};
 use crate::console::say;
 
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Command::UiBridge(args) => ui_bridge::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(args.shell),

@@ -2,6 +2,7 @@
 
 mod record;
 mod view;
+mod trace_files;
 
 use core::time::Duration;
 use std::ffi::OsString;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::record::{OnTrigger, Record, Voice};
 pub(crate) use self::view::{UiBridge, View};
+pub(crate) use self::trace_files::{ContentKind, Convert, FromFormat, ToFormat};
 
 use crate::config::options::Config;
 use crate::presets;
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Print the packets of a trace
     Dump(Dump),
+    /// Convert a trace to another format
+    Convert(Convert),
     /// Write, check, explain and convert configs of recordings
     Config(Config),
     /// Find out whether this machine is ready to record

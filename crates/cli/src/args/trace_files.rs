@@ -1,0 +1,65 @@
+//! Command lines of the commands that make files of traces.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const CONVERT_HELP: &str = "\
+chrome-json is the format of Chrome's about:tracing, which many viewers read. folded is for flame graphs: a line for
+each stack. speedscope is for https://www.speedscope.app. pprof is for `go tool pprof` and others.
+
+folded and pprof show one kind of content. Without --of it is the first of these that the trace has: slices, samples,
+heap. docs/how-to/convert-a-trace.md tells what each format keeps.
+
+Exit status: 0 written, 1 failed, 2 wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(after_help = CONVERT_HELP)]
+pub(crate) struct Convert {
+    /// Trace file to convert; - is standard input
+    pub(crate) file: PathBuf,
+    /// Format of the result [default for Chrome JSON: perfetto]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<ToFormat>,
+    /// Format of the file [default: found from its first bytes]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<FromFormat>,
+    /// File for the result; - is standard output [default: that of the trace, with an extension for
+    /// the format]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Content that the result shows
+    #[arg(long, value_name = "CONTENT")]
+    pub(crate) of: Option<ContentKind>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// A format that a trace is converted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ToFormat {
+    ChromeJson,
+    Folded,
+    Speedscope,
+    Pprof,
+    Perfetto,
+}
+
+/// A format that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FromFormat {
+    Perfetto,
+    ChromeJson,
+}
+
+/// Content of a trace that has stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ContentKind {
+    /// Slices, by the time that they took without the slices inside them
+    Slices,
+    /// Samples of call stacks, by their number
+    Samples,
+    /// Allocations of heap profiles, by their bytes
+    Heap,
+}
