@@ -9,6 +9,7 @@ mod bytes;
 mod changing_memory;
 mod codegen;
 mod commit;
+mod convert;
 mod fidl;
 mod fidl_transport;
 mod filter;
@@ -31,6 +32,7 @@ mod writing;
 pub use buffer::buffer;
 pub use codegen::codegen_plugin;
 pub use commit::service_commit;
+pub use convert::chrome_json;
 pub use fidl::{fidl_decode, fidl_ir, fidl_schema};
 pub use fidl_transport::fidl_transport;
 pub use filter::{filter_bytecode, filter_message, filter_strings};
@@ -55,8 +57,9 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 42] = [
+pub const TARGETS: [Target; 43] = [
     ("buffer", buffer),
+    ("chrome_json", chrome_json),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
     ("fidl_decode", fidl_decode),

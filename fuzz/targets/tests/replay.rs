@@ -22,6 +22,7 @@ macro_rules! targets {
 
 targets! {
     buffer
+    chrome_json
     codegen_plugin
     consumer_frames
     fidl_decode
