@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "tower-layer",
     "trace",
     "convert",
+    "edit",
     "report",
     "ui-server",
     "cli",

@@ -37,6 +37,7 @@ const ORDER: &[&str] = &[
     "probes",
     "text-format",
     "convert",
+    "edit",
     "report",
     "ui-server",
     "cli",

@@ -233,6 +233,11 @@ impl Clocks {
         Ok(())
     }
 
+    /// Returns whether the timestamps of a clock are differences to the packet before.
+    pub(crate) fn is_incremental(&self, clock: Option<ClockKey>) -> bool {
+        clock.and_then(|clock| self.known.get(&clock)).is_some_and(|known| known.incremental)
+    }
+
     /// Returns the absolute value in nanoseconds of a packet's timestamp, which for an incremental
     /// clock is a delta.
     pub(crate) fn absolute(&mut self, clock: Option<ClockKey>, ticks: u64) -> i64 {

@@ -53,6 +53,7 @@ mod loss_causes;
 mod machines;
 mod packet_reader;
 mod packet_sequence;
+mod packet_times;
 mod packet_writer;
 mod problems;
 mod service_report;
@@ -70,6 +71,7 @@ pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
     packets,
 };
+pub use packet_times::{PacketTimes, TimedPacket};
 pub use packet_writer::write_packet;
 pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
 pub use string_table::{Strings, Symbol};

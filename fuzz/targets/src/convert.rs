@@ -30,7 +30,7 @@ pub fn chrome_json(bytes: &[u8]) {
 pub(crate) fn convert(tables: &Tables) {
     let mut json = Vec::new();
     write_chrome_json(tables, &mut json).expect("a vector takes all");
-    serde_json::from_slice::<serde_json::de::IgnoredAny>(&json).expect("JSON");
+    serde_json::from_slice::<serde_json::Value>(&json).expect("JSON");
     if let Ok(mut again) = ChromeJson::read(&json[..], 1) {
         let summary = again.summary();
         assert!(summary.error.is_none() && !summary.is_torn && summary.malformed == 0, "{summary:?}");
@@ -38,7 +38,7 @@ pub(crate) fn convert(tables: &Tables) {
     }
     let mut file = Vec::new();
     write_speedscope(tables, &StackKind::ALL, "fuzz", &mut file).expect("a vector takes all");
-    serde_json::from_slice::<serde_json::de::IgnoredAny>(&file).expect("JSON");
+    serde_json::from_slice::<serde_json::Value>(&file).expect("JSON");
     for kind in StackKind::ALL {
         let stacks = Stacks::of(kind, tables);
         write_folded(&stacks, &mut Vec::new()).expect("a vector takes all");

@@ -1,6 +1,7 @@
 //! Commands that make files of traces: in another format, or of a part, or of several.
 
 mod json_becomes_a_trace;
+mod parts_are_cut;
 mod results_are_written_safely;
 mod traces_are_converted;
 

@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::record::{OnTrigger, Record, Voice};
 pub(crate) use self::view::{UiBridge, View};
 pub(crate) use self::trace_files::{ContentKind, Convert, FromFormat, ToFormat};
+pub(crate) use self::trace_files::{ContentKind, Convert, Cut, FromFormat, ToFormat};
 
 use crate::config::options::Config;
 use crate::presets;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Dump(Dump),
     /// Convert a trace to another format
     Convert(Convert),
+    /// Write the part of a trace between two times as a trace of its own
+    Cut(Cut),
     /// Write, check, explain and convert configs of recordings
     Config(Config),
     /// Find out whether this machine is ready to record

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::trace_point::TracePoint;
+
 const CONVERT_HELP: &str = "\
 chrome-json is the format of Chrome's about:tracing, which many viewers read. folded is for flame graphs: a line for
 each stack. speedscope is for https://www.speedscope.app. pprof is for `go tool pprof` and others.
@@ -31,6 +33,36 @@ pub(crate) struct Convert {
     /// Content that the result shows
     #[arg(long, value_name = "CONTENT")]
     pub(crate) of: Option<ContentKind>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+const CUT_HELP: &str = "\
+A TIME is one of these:
+  +1.5s, 10ms, 2m           after the first event of the trace; units: ns, us, ms, s, m, h
+  1234567890                nanoseconds of the trace clock, as in Perfetto's UI and trace processor
+  2026-11-27T14:03:20.5Z    the time of day in UTC, if the trace tells it
+
+Slices that overlap the interval are kept whole. Of everything else, the events in the interval are kept, and all
+descriptors, clocks and configs.
+
+Exit status: 0 written, 1 failed, 2 wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(after_help = CUT_HELP)]
+pub(crate) struct Cut {
+    /// Trace file to cut; - is standard input
+    pub(crate) file: PathBuf,
+    /// Begin of the part [default: that of the trace]
+    #[arg(long, value_name = "TIME", required_unless_present = "to", value_parser = TracePoint::parse)]
+    pub(crate) from: Option<TracePoint>,
+    /// End of the part [default: that of the trace]
+    #[arg(long, value_name = "TIME", value_parser = TracePoint::parse)]
+    pub(crate) to: Option<TracePoint>,
+    /// File for the part; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
     /// Replace the file if it is there
     #[arg(long)]
     pub(crate) force: bool,

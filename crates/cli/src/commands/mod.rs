@@ -4,6 +4,7 @@ pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod cut;
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod info;

@@ -1,0 +1,85 @@
+//! The command `esatto cut`: a part of a trace in time.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use esatto_edit::{Bounds, Cut};
+use esatto_trace::escape::Line;
+use esatto_trace::{PacketReader, write_packet};
+
+use crate::args;
+use crate::console::say;
+use crate::failure::{Attempt as _, Failure};
+use crate::result_file::ResultFile;
+use crate::trace_input::TraceInput;
+use crate::trace_point::TracePoint;
+
+pub(crate) fn run(args: &args::Cut) -> Result<ExitCode, Failure> {
+    let result = ResultFile { path: &args.output, noun: "the trace", force: args.force, is_binary: true };
+    result.check()?;
+    let (from, to) = interval(args)?;
+    if from > to {
+        let failure = Failure::new(format!("cannot cut {}", args.file.display()), "--to is before --from");
+        return Err(failure);
+    }
+    let mut input = TraceInput::open(&args.file)?;
+    let what = || "cannot write the trace".to_owned();
+    let counts = result.write(|out| {
+        let mut cut = Cut::new(from, to);
+        let mut last_error = None;
+        for packet in PacketReader::new(&mut input) {
+            match packet {
+                Ok(packet) => cut.add(&packet.bytes, |kept| write_packet(out, kept)).attempt(what)?,
+                Err(error) => last_error = Some(error),
+            }
+        }
+        cut.finish(|kept| write_packet(out, kept)).attempt(what)?;
+        match last_error {
+            Some(error) if cut.counts().read == 0 => {
+                return Err(Failure::new(format!("cannot cut {}", args.file.display()), error));
+            }
+            Some(error) => say!("{} is damaged: {error}; everything else is cut", Line(args.file.display())),
+            None => {}
+        }
+        Ok(cut.counts())
+    })?;
+    let name = Line(args.output.display());
+    say!("Wrote {name}: {} of {} packets, and the names of {} more", counts.kept, counts.read, counts.stripped);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the interval on the trace clock. If it is named by the begin of the trace or by the time
+/// of day, the trace is read for it.
+fn interval(args: &args::Cut) -> Result<(i64, i64), Failure> {
+    let points = [args.from, args.to];
+    let is_known = points.iter().flatten().all(|point| matches!(point, TracePoint::Absolute(_)));
+    let (mut start, mut ahead) = (0, None);
+    if !is_known {
+        let bounds = bounds(&args.file)?;
+        let Some((first, _)) = bounds.bounds() else {
+            return Err(Failure::new(format!("cannot cut {}", args.file.display()), "it has no events"));
+        };
+        (start, ahead) = (first, bounds.wall_ahead());
+    }
+    let resolve = |point: Option<TracePoint>, default: i64| match point {
+        None => Ok(default),
+        Some(point) => point.on_trace_clock(start, ahead).ok_or_else(|| {
+            let why = "the trace does not tell the time of day";
+            Failure::new(format!("cannot cut {}", args.file.display()), why).hint("name a time after its start: +1.5s")
+        }),
+    };
+    Ok((resolve(args.from, i64::MIN)?, resolve(args.to, i64::MAX)?))
+}
+
+fn bounds(path: &Path) -> Result<Bounds, Failure> {
+    if path.as_os_str() == "-" {
+        let failure = Failure::new("cannot cut standard input", "it can be read only once");
+        return Err(failure.hint("name times in nanoseconds of the trace clock, or save it to a file first"));
+    }
+    let mut bounds = Bounds::default();
+    // Errors are told when the trace is read for its packets.
+    for packet in PacketReader::new(TraceInput::open(path)?).flatten() {
+        bounds.add(&packet.bytes);
+    }
+    Ok(bounds)
+}

@@ -1,0 +1,16 @@
+//! Makes Perfetto traces of Perfetto traces, packet by packet.
+//!
+//! - [`Cut`] keeps an interval of time, and everything that the rest needs to be a trace of its own.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
+mod bounds;
+mod cut;
+mod packet;
+
+pub use bounds::Bounds;
+pub use cut::{Cut, CutCounts};
