@@ -1,6 +1,7 @@
 //! Makes Perfetto traces of Perfetto traces, packet by packet.
 //!
-//! - [`Cut`] keeps an interval of time, and everything that the rest needs to be a trace of its own.
+//! - [`Cut`] keeps an interval of time, and everything that it needs to be a trace of its own.
+//! - [`Bounds`] finds the times of the first and of the last event.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
