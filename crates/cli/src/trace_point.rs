@@ -23,8 +23,8 @@ impl TracePoint {
         found.ok_or_else(|| "expected +1.5s, 10ms, nanoseconds, or 2026-11-27T14:03:20Z".to_owned())
     }
 
-    /// Returns the moment on the trace clock. `start` is the time of the first event, and `ahead` how
-    /// far the time of day is ahead of the trace clock.
+    /// Returns the moment on the trace clock. `start` is the time of the first event, and `ahead`
+    /// how far the time of day is ahead of the trace clock.
     pub(crate) fn on_trace_clock(self, start: i64, ahead: Option<i64>) -> Option<i64> {
         match self {
             Self::Absolute(time) => Some(time),

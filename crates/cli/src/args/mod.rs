@@ -1,8 +1,8 @@
 //! Command line of `esatto`.
 
 mod record;
-mod view;
 mod trace_files;
+mod view;
 
 use core::time::Duration;
 use std::ffi::OsString;
@@ -11,9 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::record::{OnTrigger, Record, Voice};
-pub(crate) use self::view::{UiBridge, View};
-pub(crate) use self::trace_files::{ContentKind, Convert, FromFormat, ToFormat};
 pub(crate) use self::trace_files::{ContentKind, Convert, Cut, FromFormat, ToFormat};
+pub(crate) use self::view::{UiBridge, View};
 
 use crate::config::options::Config;
 use crate::presets;

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::Convert) -> Result<ExitCode, Failure> {
         let is = if input.is_json() { "JSON" } else { "no JSON" };
         return Err(Failure::new(format!("cannot convert {file}"), format!("it is {is}")).hint("leave out --from"));
     }
-    let Some(to) = args.to.or(input.is_json().then_some(ToFormat::Perfetto)) else {
+    let Some(to) = args.to.or_else(|| input.is_json().then_some(ToFormat::Perfetto)) else {
         let failure = Failure::new(format!("cannot convert {file}"), "no format is named");
         return Err(failure.hint("name a format with --to; `esatto convert --help` lists them"));
     };
