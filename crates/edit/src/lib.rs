@@ -1,6 +1,7 @@
 //! Makes Perfetto traces of Perfetto traces, packet by packet.
 //!
 //! - [`Cut`] keeps an interval of time, and everything that it needs to be a trace of its own.
+//! - [`Redact`] leaves out fields and overwrites texts.
 //! - [`Bounds`] finds the times of the first and of the last event.
 
 #![forbid(unsafe_code)]
@@ -12,6 +13,8 @@
 mod bounds;
 mod cut;
 mod packet;
+mod redact;
 
 pub use bounds::Bounds;
 pub use cut::{Cut, CutCounts};
+pub use redact::Redact;

@@ -3,6 +3,7 @@
 mod json_becomes_a_trace;
 mod parts_are_cut;
 mod results_are_written_safely;
+mod texts_are_redacted;
 mod traces_are_converted;
 
 use esatto_tests::esatto_bin;

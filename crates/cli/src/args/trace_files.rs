@@ -68,6 +68,38 @@ pub(crate) struct Cut {
     pub(crate) force: bool,
 }
 
+const REDACT_HELP: &str = "\
+With --filter, each packet becomes what a service with that config would have written: docs/how-to/redact-a-trace.md
+tells how to make such a config. With --strings and --drop-args everything passes, except:
+  --strings     texts that contain a match are overwritten: names of events, arguments, log messages, command lines,
+                and what programs print into the kernel's trace
+  --drop-args   arguments of events are left out
+
+Exit status: 0 written, 1 failed, 2 wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(after_help = REDACT_HELP)]
+#[command(group = clap::ArgGroup::new("rules").required(true).multiple(true))]
+pub(crate) struct Redact {
+    /// Trace file to redact; - is standard input
+    pub(crate) file: PathBuf,
+    /// TraceConfig, in text format or encoded, whose trace_filter is applied
+    #[arg(long, value_name = "CONFIG", group = "rules", conflicts_with_all = ["strings", "drop_args"])]
+    pub(crate) filter: Option<PathBuf>,
+    /// ECMAScript regular expression: texts that contain a match are overwritten; repeatable
+    #[arg(long, value_name = "REGEX", group = "rules")]
+    pub(crate) strings: Vec<String>,
+    /// Leave out the arguments of events
+    #[arg(long, group = "rules")]
+    pub(crate) drop_args: bool,
+    /// File for the result; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 /// A format that a trace is converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ToFormat {
