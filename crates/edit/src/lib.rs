@@ -1,6 +1,7 @@
 //! Makes Perfetto traces of Perfetto traces, packet by packet.
 //!
 //! - [`Cut`] keeps an interval of time, and everything that it needs to be a trace of its own.
+//! - [`Merge`] makes one trace of several of one machine.
 //! - [`Redact`] leaves out fields and overwrites texts.
 //! - [`Bounds`] finds the times of the first and of the last event.
 
@@ -12,9 +13,11 @@
 
 mod bounds;
 mod cut;
+mod merge;
 mod packet;
 mod redact;
 
 pub use bounds::Bounds;
 pub use cut::{Cut, CutCounts};
+pub use merge::{Merge, MergeError};
 pub use redact::Redact;

@@ -1,0 +1,117 @@
+//! Several traces of one machine as one.
+//!
+//! Packets of different traces keep their bytes, except that their sequences get new numbers: each
+//! trace numbers its own from 1. Clocks of the machine are the same in all traces of one boot, and
+//! so are processes, threads and tracks.
+
+use core::fmt;
+use std::collections::HashMap;
+
+use esatto_protozero::{Fields, append_to};
+use esatto_schema::clock_snapshot;
+use esatto_schema::trace_packet::field;
+use esatto_trace::PacketTimes;
+
+use crate::packet::{last, without};
+
+/// Largest difference of what the time of day is ahead of the trace clock in two traces of one
+/// boot. The time of day may be set while a machine runs.
+const SAME_BOOT_NS: u64 = 60_000_000_000;
+/// The clock `CLOCK_BOOTTIME`.
+const BOOTTIME: u64 = 6;
+/// The first clock that belongs to a sequence.
+const FIRST_OF_SEQUENCE: u64 = 64;
+
+/// Reason for which traces cannot be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergeError {
+    /// A trace is of another boot of the machine, or of another machine.
+    OtherBoot,
+    /// The traces have more sequences than there are numbers.
+    TooManySequences,
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherBoot => "its clocks are those of another machine, or of another boot",
+            Self::TooManySequences => "there are too many sequences",
+        })
+    }
+}
+
+impl core::error::Error for MergeError {}
+
+/// Merger that is given the packets of one trace after the other.
+#[derive(Debug, Default)]
+pub struct Merge {
+    times: PacketTimes,
+    /// The current trace.
+    trace: usize,
+    numbers: HashMap<(usize, u32, u32), u32>,
+    next: u32,
+    wall_ahead: Option<i64>,
+}
+
+impl Merge {
+    /// Begins with the packets of a trace, by its number. Sequences of a trace that is read again
+    /// keep their new numbers.
+    pub fn begin_trace(&mut self, number: usize) {
+        self.times = PacketTimes::default();
+        self.trace = number;
+    }
+
+    /// Returns the time of a packet with a snapshot of clocks that must come in the order of time.
+    /// Readers refuse a snapshot that is earlier than the one before, whatever trace it is from.
+    pub fn snapshot_time(packet: &[u8]) -> Option<u64> {
+        let snapshot = last(packet, field::CLOCK_SNAPSHOT)?;
+        let has_state = [field::SEQUENCE_FLAGS, field::INTERNED_DATA, field::TRACE_PACKET_DEFAULTS];
+        if has_state.into_iter().any(|id| last(packet, id).is_some()) || last(packet, field::MACHINE_ID).is_some() {
+            return None;
+        }
+        let clocks = Fields::new(snapshot.as_bytes()).filter(|clock| clock.id == clock_snapshot::field::CLOCKS);
+        let mut time = None;
+        for clock in clocks {
+            let number = |id: u32| last(clock.as_bytes(), id).map_or(0, |number| number.as_u64());
+            match number(clock_snapshot::clock::field::CLOCK_ID) {
+                BOOTTIME => time = Some(number(clock_snapshot::clock::field::TIMESTAMP)),
+                // A clock of the sequence counts for the packets after it.
+                id if id >= FIRST_OF_SEQUENCE => return None,
+                _ => {}
+            }
+        }
+        time
+    }
+
+    /// Returns a packet as it is in the result.
+    ///
+    /// # Errors
+    ///
+    /// The trace does not fit to those before.
+    pub fn packet(&mut self, packet: &[u8]) -> Result<Vec<u8>, MergeError> {
+        let found = self.times.add(packet);
+        if let Some(ahead) = self.times.wall_ahead() {
+            let first = *self.wall_ahead.get_or_insert(ahead);
+            if first.abs_diff(ahead) > SAME_BOOT_NS {
+                return Err(MergeError::OtherBoot);
+            }
+        }
+        let Some(own) = last(packet, field::TRUSTED_PACKET_SEQUENCE_ID).map(|own| own.as_u32()) else {
+            return Ok(packet.to_vec());
+        };
+        let key = (self.trace, found.machine, own);
+        let number = match self.numbers.get(&key) {
+            Some(&number) => number,
+            None => {
+                self.next = self.next.checked_add(1).ok_or(MergeError::TooManySequences)?;
+                self.numbers.insert(key, self.next);
+                self.next
+            }
+        };
+        let mut changed = without(packet, |id| id == field::TRUSTED_PACKET_SEQUENCE_ID);
+        append_to(&mut changed, |mut message| {
+            message.varint(field::TRUSTED_PACKET_SEQUENCE_ID, u64::from(number));
+        });
+        Ok(changed)
+    }
+}
