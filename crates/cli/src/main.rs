@@ -12,7 +12,7 @@
 //! report ── esatto-report
 //! view, ui-bridge ── esatto-ui-server, a browser
 //! convert ─ esatto-convert
-//! cut, redact ─ esatto-edit
+//! cut, merge, redact ─ esatto-edit
 //! config ── text format, JSON, rules for configs
 //! doctor ── sockets, rights and limits of this machine
 //! perfetto, trigger_perfetto ─ the command lines of Perfetto's programs
@@ -68,7 +68,8 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 use crate::commands::{
-    check, completions, convert, cut, demo, dump, info, list, man, record, redact, report, sessions, snapshot, top,
+    check, completions, convert, cut, demo, dump, info, list, man, merge, record, redact, report, sessions, snapshot,
+    top,
 };
 use crate::commands::{ui_bridge, view};
 use crate::console::say;
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Cut(args) => cut::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Redact(args) => redact::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Doctor(args) => doctor::run(&args),

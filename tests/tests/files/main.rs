@@ -5,6 +5,7 @@ mod parts_are_cut;
 mod results_are_written_safely;
 mod texts_are_redacted;
 mod traces_are_converted;
+mod traces_are_merged;
 
 use esatto_tests::esatto_bin;
 use std::path::{Path, PathBuf};

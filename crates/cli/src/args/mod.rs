@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::record::{OnTrigger, Record, Voice};
-pub(crate) use self::trace_files::{ContentKind, Convert, Cut, FromFormat, Redact, ToFormat};
+pub(crate) use self::trace_files::{ContentKind, Convert, Cut, FromFormat, Merge, Redact, ToFormat};
 pub(crate) use self::view::{UiBridge, View};
 
 use crate::config::options::Config;
@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Convert(Convert),
     /// Write the part of a trace between two times as a trace of its own
     Cut(Cut),
+    /// Write several traces of one machine as one
+    Merge(Merge),
     /// Write a trace without some of its fields and texts
     Redact(Redact),
     /// Write, check, explain and convert configs of recordings

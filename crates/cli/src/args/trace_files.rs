@@ -100,6 +100,26 @@ pub(crate) struct Redact {
     pub(crate) force: bool,
 }
 
+const MERGE_HELP: &str = "\
+The traces must be of one machine and one boot. Traces of several machines, and archives with a manifest, cannot be
+merged yet: Perfetto's trace processor does so since v58 (`trace_processor util merge`).
+
+Exit status: 0 written, 1 failed, 2 wrong usage.";
+
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_HELP)]
+pub(crate) struct Merge {
+    /// Trace files to merge
+    #[arg(required = true, num_args = 2..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// File for the result; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 /// A format that a trace is converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ToFormat {

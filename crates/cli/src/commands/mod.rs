@@ -10,6 +10,7 @@ pub(crate) mod dump;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod report;

@@ -1,0 +1,96 @@
+//! The command `esatto merge`: several traces of one machine as one.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use esatto_edit::Merge;
+use esatto_trace::escape::Line;
+use esatto_trace::{PacketReader, write_packet};
+
+use crate::args;
+use crate::console::say;
+use crate::failure::{Attempt as _, Failure};
+use crate::result_file::ResultFile;
+use crate::trace_input::TraceInput;
+
+/// Bytes of the snapshots of clocks that are put in order.
+const MAX_SNAPSHOT_BYTES: usize = 64 << 20;
+
+pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
+    let result = ResultFile { path: &args.output, noun: "the trace", force: args.force, is_binary: true };
+    result.check()?;
+    if args.files.iter().any(|file| file.as_os_str() == "-") {
+        let failure = Failure::new("cannot merge standard input", "it can be read only once");
+        return Err(failure.hint("save it to a file first"));
+    }
+    let mut merge = Merge::default();
+    let mut snapshots = Vec::new();
+    let mut bytes = 0;
+    read(&mut merge, args, |merge, packet, file| {
+        let Some(time) = Merge::snapshot_time(packet) else { return Ok(()) };
+        bytes += packet.len();
+        if bytes > MAX_SNAPSHOT_BYTES {
+            let why = format!("its snapshots of clocks have more than {MAX_SNAPSHOT_BYTES} bytes");
+            return Err(Failure::new(format!("cannot merge {}", file.display()), why));
+        }
+        let packet = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
+        snapshots.push((time, packet));
+        Ok(())
+    })?;
+    snapshots.sort_by_key(|(time, _)| *time);
+    let packets = result.write(|out| {
+        let what = || "cannot write the trace".to_owned();
+        let mut packets = snapshots.len() as u64;
+        for (_, snapshot) in &snapshots {
+            write_packet(out, snapshot).attempt(what)?;
+        }
+        read(&mut merge, args, |merge, packet, file| {
+            let merged = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
+            if Merge::snapshot_time(packet).is_none() {
+                packets += 1;
+                write_packet(out, &merged).attempt(what)?;
+            }
+            Ok(())
+        })
+        .map(|errors| (packets, errors))
+    });
+    let (packets, errors) = packets?;
+    for error in errors {
+        say!("{}", Line(error));
+    }
+    say!("Wrote {}: {packets} packets of {} traces", Line(args.output.display()), args.files.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads all traces. Returns a line for each that is damaged.
+fn read(
+    merge: &mut Merge,
+    args: &args::Merge,
+    mut take: impl FnMut(&mut Merge, &[u8], &Path) -> Result<(), Failure>,
+) -> Result<Vec<String>, Failure> {
+    let mut errors = Vec::new();
+    for (number, file) in args.files.iter().enumerate() {
+        merge.begin_trace(number);
+        let what = || format!("cannot merge {}", file.display());
+        let input = TraceInput::open(file)?;
+        if input.is_json() {
+            return Err(Failure::new(what(), "it is JSON, whose times are of an unknown clock"));
+        }
+        let (mut read, mut last_error) = (0_u64, None);
+        for packet in PacketReader::new(input) {
+            match packet {
+                Ok(packet) => {
+                    read += 1;
+                    take(merge, &packet.bytes, file)?;
+                }
+                Err(error) => last_error = Some(error),
+            }
+        }
+        match last_error {
+            Some(error) if read == 0 => return Err(Failure::new(what(), error)),
+            Some(error) => errors.push(format!("{} is damaged: {error}; everything else is merged", file.display())),
+            None => {}
+        }
+    }
+    Ok(errors)
+}
