@@ -10,6 +10,7 @@ mod changing_memory;
 mod codegen;
 mod commit;
 mod convert;
+mod edit;
 mod fidl;
 mod fidl_transport;
 mod filter;

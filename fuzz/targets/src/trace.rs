@@ -163,6 +163,7 @@ fn check_engine(bytes: &[u8]) {
     let engine = Engine::read(bytes);
     check_tables(&engine.tables);
     crate::convert::convert(&engine.tables);
+    crate::edit::edit(bytes);
     let spilled = Engine::read_with(bytes, 64);
     assert!(spilled.sort_error.is_none(), "{:?}", spilled.sort_error);
     for (one, other) in engine.tables.all().into_iter().zip(spilled.tables.all()) {
