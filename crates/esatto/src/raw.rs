@@ -8,9 +8,9 @@ use esatto_instances::{MAX_INSTANCES, ThreadGate as _, ThreadTable as _};
 use crate::category::{Category, registry};
 use crate::event::{Arg, Site};
 use crate::os::process_info;
-use crate::record::trace_point::{self, ForeignTrack};
+use crate::record::trace_point;
 use crate::record::{self, Threads};
-use crate::sequence::TRACK_EVENTS;
+use crate::sequence::{ForeignTrack, TRACK_EVENTS};
 use crate::trace_point_gate::Gate;
 use crate::{clock, control_thread, hash, track_uuid};
 
@@ -78,17 +78,16 @@ pub fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [
     trace_point::record_for(recording, site, args)
 }
 
-/// As [`record_for`], on a track with this id, which is among the arguments. If the sequence does
-/// not know the track, `describe` writes its description and calls [`Sequence::track_seen`].
+/// As [`record_for`], on the track that is among the arguments. If the sequence does not know the
+/// track, `describe` writes its description and calls [`Sequence::track_seen`].
 #[inline]
 pub fn record_on(
-    uuid: u64,
     describe: &dyn Fn(&mut Sequence),
     recording: &dyn Fn() -> u32,
     site: &'static Site,
     args: &mut [Arg<'_>],
 ) -> u32 {
-    trace_point::record_event_for(recording, site, args, Some(ForeignTrack { uuid, describe }))
+    trace_point::record_event_for(recording, site, args, Some(ForeignTrack { describe }))
 }
 
 /// Hands the chunks of this thread to the service.

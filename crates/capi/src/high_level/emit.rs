@@ -122,9 +122,9 @@ fn emit(
         }
     };
     match (&track, dynamic) {
-        (Some(track), _) => {
+        (Some(_), _) => {
             let describe = |sequence: &mut raw::Sequence| event.tracks.describe(sequence);
-            raw::record_on(track.uuid(), &describe, &recording, site, args)
+            raw::record_on(&describe, &recording, site, args)
         }
         (None, None) => raw::record_in(instances, site, args),
         (None, Some(_)) => raw::record_for(&recording, site, args),

@@ -35,15 +35,18 @@ static inline bool is_system_wide(void) {
   return backend && strcmp(backend, "system") == 0;
 }
 
-static inline void init_producer(void) {
+/* Initialises the producer, which asks for so much shared memory. */
+static inline void init_producer_with(uint32_t shmem_kb) {
   struct PerfettoProducerBackendInitArgs* args = PerfettoProducerBackendInitArgsCreate();
-  PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args, 1024);
+  PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args, shmem_kb);
   if (is_system_wide())
     PerfettoProducerSystemInit(args);
   else
     PerfettoProducerInProcessInit(args);
   PerfettoProducerBackendInitArgsDestroy(args);
 }
+
+static inline void init_producer(void) { init_producer_with(1024); }
 
 /* Returns a config with one buffer and one data source, whose own config is `more`. */
 static inline struct bytes config_for(const char* name, const struct bytes* more) {

@@ -18,7 +18,7 @@ use super::{Begun, Threads};
 use crate::category::Category;
 use crate::clock;
 use crate::event::{Arg, Site};
-use crate::sequence::Sequence;
+use crate::sequence::{ForeignTrack, Sequence};
 
 /// Records an event in every session that its category is enabled in. Returns these sessions as a
 /// bit mask. Does nothing from inside of a trace point.
@@ -101,7 +101,7 @@ impl TracePoint<Sequence> for EventOfCategory<'_, '_> {
 
     #[inline(always)]
     fn write(&mut self, sequence: &mut Sequence) {
-        sequence.write(self.site, self.args, self.now);
+        sequence.write(self.site, self.args, None, self.now);
     }
 }
 
@@ -114,13 +114,6 @@ fn category_of(site: &'static Site, args: &[Arg<'_>]) -> &'static Category {
         _ => None,
     });
     of_argument.unwrap_or(category)
-}
-
-/// Track that the caller describes itself.
-pub(crate) struct ForeignTrack<'a> {
-    pub(crate) uuid: u64,
-    /// Writes the description.
-    pub(crate) describe: &'a dyn Fn(&mut Sequence),
 }
 
 /// Records an event in the instances that `recording` returns, where the category of the site does
@@ -170,11 +163,6 @@ impl TracePoint<Sequence> for EventFor<'_, '_> {
 
     #[inline(always)]
     fn write(&mut self, sequence: &mut Sequence) {
-        if let Some(track) = &self.track {
-            if !sequence.knows(track.uuid) && sequence.begin(self.now) {
-                (track.describe)(sequence);
-            }
-        }
-        sequence.write(self.site, self.args, self.now);
+        sequence.write(self.site, self.args, self.track.as_ref(), self.now);
     }
 }

@@ -6,17 +6,18 @@ use esatto_shm::TraceWriter;
 use super::Sequence;
 use crate::event::interning::FIRST_FOREIGN;
 
+/// Track that the caller describes itself. The event names it by an argument.
+pub(crate) struct ForeignTrack<'a> {
+    /// Writes the description, and marks the track as described. Called each time that the sequence
+    /// does not know the track, which is also after a loss.
+    pub(crate) describe: &'a dyn Fn(&mut Sequence),
+}
+
 impl Sequence {
     /// Prepares the sequence for a track event that the caller writes. Returns false if there is no
     /// memory.
     pub fn begin(&mut self, now_ns: u64) -> bool {
         self.is_ready() || self.start(now_ns.max(self.last_ns))
-    }
-
-    /// Returns whether the sequence is ready and has described a track.
-    #[inline(always)]
-    pub(crate) fn knows(&self, uuid: u64) -> bool {
-        self.is_ready() && (uuid == self.last_track || self.tracks.contains(&uuid))
     }
 
     /// Returns the writer of the sequence, once it is ready.

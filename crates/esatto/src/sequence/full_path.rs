@@ -4,7 +4,7 @@
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
 
-use super::{FLAG_NEEDS_STATE, Sequence, Timestamp};
+use super::{FLAG_NEEDS_STATE, ForeignTrack, Sequence, Timestamp};
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{AnnotationNames, Arg, CounterValue, Event, Site, timestamp};
@@ -18,7 +18,14 @@ impl Sequence {
     /// Writes an event of any kind and length.
     #[cold]
     #[inline(never)]
-    pub(super) fn write_any(&mut self, site: &'static Site, number: u32, args: &mut [Arg<'_>], now: u64) {
+    pub(super) fn write_any(
+        &mut self,
+        site: &'static Site,
+        number: u32,
+        args: &mut [Arg<'_>],
+        foreign: Option<&ForeignTrack<'_>>,
+        now: u64,
+    ) {
         if !self.is_ready() && !self.start(now) {
             return;
         }
@@ -27,8 +34,10 @@ impl Sequence {
         let parts = Parts::of(site, args);
         let track = parts.track.map(|track| {
             let uuid = track.uuid();
-            if uuid != self.last_track {
-                self.describe(track, uuid, now);
+            match foreign {
+                Some(foreign) if !self.tracks.contains(&uuid) => (foreign.describe)(self),
+                None if uuid != self.last_track => self.describe(track, uuid, now),
+                _ => {}
             }
             uuid
         });
@@ -37,6 +46,10 @@ impl Sequence {
             None => self.timestamp(now),
             Some(at) => self.foreign_timestamp(at, now),
         };
+        // Readers cannot use the event without all that precedes it. The next one starts over.
+        if !self.is_ready() {
+            return;
+        }
 
         // Numbers come first: the packet announces new names after the event.
         let mut new = NewNames::default();

@@ -26,6 +26,7 @@ use crate::hash::fnv;
 use crate::name::Announced;
 use crate::os::process_info::{self, Pid};
 use crate::{clock, start_times, track_uuid};
+pub(crate) use foreign_writer::ForeignTrack;
 use incremental_counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
 pub(crate) use track_event_instance::TRACK_EVENTS;
 pub(crate) use track_event_instance::{Instance, Options};
@@ -45,9 +46,6 @@ pub struct Sequence {
     options: Options,
     /// Nothing was written since the sequence began or its state was cleared.
     fresh: bool,
-    /// The writer's count of losses when the sequence last started over. After a loss, readers have
-    /// forgotten all names.
-    drops: u64,
     /// See [`InstanceWriter::is_idle`].
     written_before: u64,
     /// The absolute time of the last incremental timestamp.
@@ -90,7 +88,6 @@ impl Sequence {
             writer: instance.destination.create_writer(),
             options: instance.options,
             fresh: true,
-            drops: 0,
             written_before: 0,
             last_ns: 0,
             thread: process_info::Thread::current(),
@@ -133,13 +130,19 @@ impl Sequence {
         }
     }
 
-    /// Writes one event.
+    /// Writes one event, perhaps on a track that the caller describes.
     #[inline(always)]
-    pub(crate) fn write(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
+    pub(crate) fn write(
+        &mut self,
+        site: &'static Site,
+        args: &mut [Arg<'_>],
+        track: Option<&ForeignTrack<'_>>,
+        now: u64,
+    ) {
         // The counters of several processors may differ by a few nanoseconds.
         let now = now.max(self.last_ns);
         if !self.sites.contains(site.known_number()) || !self.write_small(site, args, now) {
-            self.write_otherwise(site, args, now);
+            self.write_otherwise(site, args, track, now);
         }
     }
 
@@ -147,15 +150,21 @@ impl Sequence {
     /// full.
     #[cold]
     #[inline(never)]
-    fn write_otherwise(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
+    fn write_otherwise(
+        &mut self,
+        site: &'static Site,
+        args: &mut [Arg<'_>],
+        track: Option<&ForeignTrack<'_>>,
+        now: u64,
+    ) {
         let number = site.number();
-        let known = self.sites.contains(number);
-        if known && self.is_ready() && self.look_at_name(now) && self.write_outlined(site, args, now) {
+        let known = self.is_ready() && self.sites.contains(number);
+        if known && self.look_at_name(now) && self.write_outlined(site, args, now) {
             return;
         }
         let again = known && self.writer.begin_next_chunk(fast_path::MAX);
         if !again || !self.write_outlined(site, args, now) {
-            self.write_any(site, number, args, now);
+            self.write_any(site, number, args, track, now);
         }
     }
 
@@ -234,12 +243,12 @@ impl Sequence {
     }
 
     /// Writes the start of a sequence: its defaults and clocks, its thread and its process. Returns
-    /// false if there is no memory. The event is then lost, and the next one tries again.
+    /// false if there is no memory for all of it. The event is then lost, and the next one tries
+    /// again.
     #[cold]
     #[inline(never)]
     fn start(&mut self, now: u64) -> bool {
         self.clear();
-        self.drops = self.writer.drop_count();
         let Options { incremental_timestamps, unit_ns, .. } = self.options;
         let trace_clock = clock::trace_clock_id();
         let thread_uuid = track_uuid::thread_uuid(self.thread.tid);
@@ -270,6 +279,8 @@ impl Sequence {
         if self.writer.is_dropping() {
             return false;
         }
+        // That packet has the mark of all losses before it.
+        self.writer.accept_losses();
         self.fresh = false;
         self.named_ns = now;
         self.thread = self.thread.renamed().unwrap_or(self.thread);
@@ -299,7 +310,7 @@ impl Sequence {
                 }
             });
         }
-        true
+        !self.writer.has_lost()
     }
 
     fn describe_thread(&mut self, now: u64) {
@@ -357,10 +368,14 @@ impl Sequence {
 
     /// Returns whether events can be written: the sequence has begun and lost nothing since.
     fn is_ready(&self) -> bool {
-        !(self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops)
+        !(self.fresh || self.writer.is_dropping() || self.writer.has_lost())
     }
 
     fn write_descriptor(&mut self, now: u64, describe: impl FnOnce(&mut TrackDescriptorWriter<'_>)) {
+        if self.writer.has_lost() {
+            // Readers could not use it. The next event starts the sequence over.
+            return;
+        }
         let time = self.timestamp(now);
         let mut packet = self.writer.new_packet();
         let mut message = packet.message();

@@ -35,6 +35,7 @@ pub struct SmallPacket<'w> {
 impl TraceWriter {
     /// Begins a packet that is written in one piece. This is possible if the writer's chunk has
     /// room for `min` bytes, and the writer owes no mark of a loss or of the begin of its sequence.
+    /// After a loss, the sequence first [starts over](Self::accept_losses).
     ///
     /// If this returns `None`, or [`SmallPacket::finish`] returns that the packet did not fit,
     /// write the packet with [`new_packet`](Self::new_packet).

@@ -210,6 +210,20 @@ impl TraceWriter {
         self.chunk_ref().abandoned_count
     }
 
+    /// Returns true if packets were lost since the last call of
+    /// [`accept_losses`](Self::accept_losses). Readers have then forgotten the incremental state of
+    /// the sequence.
+    pub fn has_lost(&self) -> bool {
+        self.chunk_ref().has_lost
+    }
+
+    /// Notes that the last packet, which got through, starts the sequence over. Before that, no
+    /// packet after a loss can be a [small one](Self::small_packet), because those are for events
+    /// that need the state of their sequence.
+    pub fn accept_losses(&mut self) {
+        self.chunk().has_lost = false;
+    }
+
     /// Returns true if the writer has no chunk because none was free at its last attempt.
     pub fn is_dropping(&self) -> bool {
         self.chunk_ref().is_dropping()

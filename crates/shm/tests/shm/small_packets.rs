@@ -70,6 +70,11 @@ fn marks_of_the_writer_come_first() {
     rig.drain();
     raw_packet(&mut writer, 2);
     assert!(!writer.is_dropping());
+    assert!(writer.small_packet(2).is_none(), "readers do not know the state of the sequence");
+    assert!(writer.has_lost());
+    writer.accept_losses();
+    raw_packet(&mut writer, 2);
+    assert!(!writer.has_lost());
     assert!(writer.small_packet(2).is_some(), "the ordinary packet carried the mark");
 }
 

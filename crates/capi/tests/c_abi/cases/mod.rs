@@ -64,6 +64,7 @@ cases! {
     case_29_low_level: Judge::of(track_events::by_hand), on [v58 v59 ours theirs];
     case_30_flags: Judge::ITSELF, on [v58 v59 fixed];
     case_31_stop_of_a_locked_instance: Judge::ITSELF, on [v58 v59 ours theirs];
+    case_32_descriptors_after_losses: Judge::of(track_events::tracks_after_losses), on [v58 ours theirs];
 }
 
 /// The checks of a case in addition to those of its program.
@@ -96,7 +97,7 @@ fn every_case_of_the_specification_has_a_program() {
     let section = spec.split("\n## 19 ").nth(1).expect("there is a section 19");
     let number = |line: &str| line.split_once(". ").and_then(|(number, _)| number.parse().ok());
     let rows: Vec<u32> = section.lines().filter_map(number).collect();
-    assert_eq!(rows, (1..=31).collect::<Vec<_>>(), "the number of cases in the list above");
+    assert_eq!(rows, (1..=32).collect::<Vec<_>>(), "the number of cases in the list above");
     let number = |case: &str| case["case_".len()..][..2].parse().expect("a number");
     assert_eq!(CASES.iter().map(|case| number(case)).collect::<Vec<u32>>(), rows);
 

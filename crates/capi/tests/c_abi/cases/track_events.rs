@@ -1,3 +1,5 @@
+use std::collections::{BTreeMap, BTreeSet};
+
 use esatto_protozero::Fields;
 use esatto_schema::{InternedDataReader, TracePacketReader, TrackDescriptorReader, TrackEventReader};
 use esatto_tests::Skip;
@@ -42,6 +44,51 @@ impl Packets {
         assert!(found.next().is_none(), "{name} is described once");
         track
     }
+}
+
+/// Reads as the trace processor does: after a loss, events need a state that begins later.
+pub(super) fn tracks_after_losses(run: &Run) -> Result<(), Skip> {
+    const CLEARED: u32 = 1;
+    const NEEDS_STATE: u32 = 2;
+    /// A sequence whose state readers know, and the tracks that it has described in this state.
+    type Described = Option<BTreeSet<u64>>;
+
+    let packets = Packets::of(run, "trace");
+    let mut sequences: BTreeMap<u32, Described> = BTreeMap::new();
+    let (mut losses, mut events, mut descriptions) = (0, 0, BTreeMap::<String, u32>::new());
+    for packet in packets.all() {
+        let described = sequences.entry(packet.trusted_packet_sequence_id().unwrap_or_default()).or_default();
+        if packet.previous_packet_dropped().unwrap_or_default() != 0 {
+            losses += u32::from(described.is_some());
+            *described = None;
+        }
+        let flags = packet.sequence_flags().unwrap_or_default();
+        if flags & CLEARED != 0 {
+            *described = Some(BTreeSet::new());
+        }
+        if let Some(track) = packet.track_descriptor() {
+            let name = text(track.name());
+            let kind = (track.thread().is_some(), track.process().is_some(), track.counter().is_some());
+            match (kind, name.as_str()) {
+                ((true, ..) | (_, true, _), _) | ((false, false, true), "my counter") | ((.., false), "my track") => {}
+                _ => panic!("a description is not whole: {kind:?} {name:?}"),
+            }
+            *descriptions.entry(name).or_default() += 1;
+            if let (Some(described), Some(uuid)) = (described.as_mut(), track.uuid()) {
+                described.insert(uuid);
+            }
+        }
+        if let (Some(event), true) = (packet.track_event(), flags & NEEDS_STATE != 0) {
+            let described = described.as_ref().expect("an event has the state that it needs");
+            let uuid = event.track_uuid().expect("the event names its track");
+            assert!(described.contains(&uuid), "event {events} after loss {losses}: its track was not described");
+            events += 1;
+        }
+    }
+    println!("{losses} losses, {events} events, {descriptions:?}");
+    assert!(losses > 2 && events > 100, "{losses} losses, {events} events");
+    assert!(descriptions["my counter"] > 1 && descriptions["my track"] > 1, "{descriptions:?}");
+    Ok(())
 }
 
 pub(super) fn only_what_came_later(run: &Run) -> Result<(), Skip> {

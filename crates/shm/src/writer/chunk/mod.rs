@@ -104,6 +104,8 @@ pub(super) struct ChunkWriter {
     pub(super) begun: u16,
     pub(super) fragment: FragmentFlags,
     pub(super) owed: Owed,
+    /// Something was lost, and the program has not started its sequence over since.
+    pub(super) has_lost: bool,
     flags: ChunkFlags,
     supply: Supply,
     /// Count and flags of the chunk. Points to `scratch` while the count is held back, and is read
@@ -141,6 +143,7 @@ impl ChunkWriter {
             begun: 0,
             fragment: FragmentFlags::NONE,
             owed: Owed { first_packet: true, loss: 0 },
+            has_lost: false,
             flags: ChunkFlags::NONE,
             supply: if arbiter.is_some() { Supply::None } else { Supply::Exhausted },
             packets: ptr::null(),
@@ -193,11 +196,12 @@ impl ChunkWriter {
         }
     }
 
-    /// Returns true if the next packet needs no preparation and no added fields. Between packets,
-    /// this changes only when the writer gets another chunk.
+    /// Returns true if the next packet needs no preparation and no added fields, and readers still
+    /// know the state of the sequence. Between packets, this changes only when the writer gets
+    /// another chunk.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.has_chunk() && !self.is_in_packet() && self.owed.is_nothing() && !self.patches.is_ready()
+        self.has_chunk() && !self.is_in_packet() && self.owed.is_nothing() && !self.has_lost && !self.patches.is_ready()
     }
 
     /// Publishes the fragment count: `begun`, and the next packet if it is counted in advance. The
@@ -263,7 +267,7 @@ impl ChunkWriter {
 
     pub(super) fn note_abandoned(&mut self) {
         self.abandoned_count += 1;
-        self.owed.loss |= LOSS_PRESENT | LOSS_WRITER_ABORT;
+        self.note_loss(LOSS_PRESENT | LOSS_WRITER_ABORT);
     }
 
     #[cold]
@@ -326,7 +330,7 @@ impl ChunkWriter {
         // The service may scrape a chunk that is kept back, except its last packet.
         let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.misses_deferred;
         if !arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches) {
-            self.owed.loss |= LOSS_PRESENT;
+            self.note_loss(LOSS_PRESENT);
         }
     }
 
@@ -335,7 +339,13 @@ impl ChunkWriter {
             self.supply = Supply::Exhausted;
             self.drop_count += 1;
         }
-        self.owed.loss |= LOSS_PRESENT | LOSS_SMB_FULL;
+        self.note_loss(LOSS_PRESENT | LOSS_SMB_FULL);
+    }
+
+    /// Has the next packet that gets through carry the mark of a loss.
+    fn note_loss(&mut self, reasons: u16) {
+        self.owed.loss |= reasons;
+        self.has_lost = true;
     }
 
     /// Sets the size of the fragment being written to the drop marker.

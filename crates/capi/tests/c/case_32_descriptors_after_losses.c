@@ -1,0 +1,31 @@
+/* Fills a small shared memory again and again. After each loss, the tracks are described again. */
+
+#include "events.h"
+
+enum { EVENTS = 100000 };
+
+int main(int argc, char** argv) {
+  begin_test(argc, argv);
+  static struct PerfettoTeCategoryDescriptor desc = {"net", NULL, NULL, 0};
+  init_producer_with(64);
+  PerfettoTeInit();
+  struct PerfettoTeCategoryImpl* net = PerfettoTeCategoryImplCreate(&desc);
+  PerfettoTePublishCategories();
+  struct PerfettoTracingSessionImpl* session = record("net", net);
+  uint64_t process = perfetto_te_process_track_uuid;
+
+  struct PerfettoTeHlProtoField* const none[] = {NULL};
+  struct PerfettoTeHlProtoFieldVarInt parent = {{PERFETTO_TE_HL_PROTO_TYPE_VARINT, 5}, process};
+  struct PerfettoTeHlProtoFieldCstr name = {{PERFETTO_TE_HL_PROTO_TYPE_CSTR, 2}, "my counter"};
+  struct PerfettoTeHlProtoFieldNested is_counter = {{PERFETTO_TE_HL_PROTO_TYPE_NESTED, 8}, none};
+  struct PerfettoTeHlProtoField* const fields[] = {F(parent), F(name), F(is_counter), NULL};
+  struct PerfettoTeHlExtraProtoTrack counter = {{PERFETTO_TE_HL_EXTRA_TYPE_PROTO_TRACK}, process ^ 32, fields};
+  struct PerfettoTeHlExtraNamedTrack named = {{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, "my track", 3, process, false};
+  for (int i = 0; i < EVENTS; i++) {
+    struct PerfettoTeHlExtraCounterInt64 value = {{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_INT64}, i};
+    emit(net, PERFETTO_TE_TYPE_COUNTER, NULL, X(counter), X(value));
+  }
+  for (int i = 0; i < EVENTS; i++) instant(net, "on named", X(named));
+  stop_and_finish(session, "trace");
+  return 0;
+}
