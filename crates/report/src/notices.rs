@@ -1,6 +1,6 @@
 //! Remarks above the timeline: errors of the file, losses, and notes.
 
-use esatto_trace::{Loss, Summary};
+use esatto_trace::{Error, Loss, Summary, UNMATCHED_ENDS};
 
 use crate::report::{Notice, NoticeLevel, Report};
 use crate::timeline::MAX_DEPTH;
@@ -13,7 +13,7 @@ const MAX_ERRORS: usize = 20;
 pub fn notices(summary: &Summary) -> Vec<Notice> {
     let mut notices = Vec::new();
     for error in summary.errors.iter().take(MAX_ERRORS) {
-        notices.push(notice(NoticeLevel::Error, error.to_string(), "Everything before and after it is shown."));
+        notices.push(notice(NoticeLevel::Error, error.to_string(), &extent(summary, error)));
     }
     let more = summary.errors.len().saturating_sub(MAX_ERRORS) as u64 + summary.more_errors;
     if more > 0 {
@@ -35,12 +35,41 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
         let title = format!("{} names were used but never sent", summary.interning_errors);
         notices.push(notice(NoticeLevel::Warning, title, ""));
     }
+    let unmatched_ends = summary.unmatched_ends();
     for (problem, number) in &summary.problems {
+        if *problem == UNMATCHED_ENDS && unmatched_ends.is_some() {
+            continue;
+        }
         let title = format!("{number} × {}", problem.replace('_', " "));
         notices.push(notice(NoticeLevel::Warning, title, "The trace breaks a rule of the format."));
     }
+    if let Some(number) = unmatched_ends {
+        let title =
+            if number == 1 { "1 slice has no begin".to_owned() } else { format!("{number} slices have no begin") };
+        let text = "They had begun before the recording, or their begin was lost. They are not shown.";
+        notices.push(notice(NoticeLevel::Note, title, text));
+    }
     notices.extend(losses.iter().filter(|loss| loss.expected).map(|loss| of_loss(summary, loss)));
     notices
+}
+
+/// Returns how much of the file an error concerns.
+fn extent(summary: &Summary, error: &Error) -> String {
+    let rest = match summary.unread_bytes {
+        Some(0) => String::new(),
+        Some(1) => " One byte after it is not read.".to_owned(),
+        Some(bytes) => format!(" {bytes} bytes after it are not read."),
+        None => " Nothing after it is read.".to_owned(),
+    };
+    match error {
+        Error::Empty | Error::Foreign { .. } | Error::TemporaryFile { .. } => String::new(),
+        Error::Torn { .. } | Error::TornHeader { .. } if error.ends_reading() => {
+            "Everything before it is shown.".to_owned()
+        }
+        _ if error.ends_reading() => format!("Everything before it is shown.{rest}"),
+        Error::Malformed { .. } => "The rest of this packet is not shown.".to_owned(),
+        _ => "The rest of this compressed packet is not shown.".to_owned(),
+    }
 }
 
 /// Adds remarks on what the report itself leaves out.

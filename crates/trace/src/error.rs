@@ -146,6 +146,21 @@ impl Error {
         }
     }
 
+    /// Returns whether nothing after the position of the error was read. Other errors are of one
+    /// packet, or of the content of a compressed packet.
+    pub fn ends_reading(&self) -> bool {
+        match self {
+            Self::TooMuchWork { .. } | Self::InflatesTooMuch { .. } | Self::Empty | Self::Foreign { .. } => true,
+            Self::Io { place, .. }
+            | Self::Torn { place, .. }
+            | Self::TornHeader { place }
+            | Self::Garbage { place, .. }
+            | Self::TooLarge { place, .. }
+            | Self::Inflate { place, .. } => place.inside.is_none(),
+            Self::NestedTooDeep { .. } | Self::TemporaryFile { .. } | Self::Malformed { .. } => false,
+        }
+    }
+
     /// Returns whether the file ends within a packet.
     pub(crate) fn is_end_of_file(&self) -> bool {
         matches!(self, Self::Torn { place, .. } | Self::TornHeader { place } if place.inside.is_none())

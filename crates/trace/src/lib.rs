@@ -73,6 +73,7 @@ pub use packet_reader::{
 };
 pub use packet_times::{PacketTimes, TimedPacket};
 pub use packet_writer::write_packet;
+pub use problems::UNMATCHED_ENDS;
 pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
 pub use string_table::{Strings, Symbol};
 pub use summary::{

@@ -77,6 +77,10 @@ pub struct PacketReader<R: Read> {
     gzipped: bool,
     /// Memory of a packet that is no longer needed.
     spare: Vec<u8>,
+    /// Bytes of the trace that were read when it was closed.
+    bytes: u64,
+    /// The file, after an error that ended the reading.
+    left: Option<Layer<R>>,
 }
 
 #[derive(Debug)]
@@ -166,7 +170,7 @@ impl<R: Read> PacketReader<R> {
     /// Reads packets from a file. The reader has its own buffers.
     pub fn new(file: R) -> Self {
         let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
-        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false, spare: Vec::new() }
+        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false, spare: Vec::new(), bytes: 0, left: None }
     }
 
     /// Returns how many compressed packets were found so far.
@@ -194,6 +198,22 @@ impl<R: Read> PacketReader<R> {
     /// Returns the work that compressed data has caused so far, in the units of [`MAX_WORK_RATIO`].
     pub fn work(&self) -> u64 {
         self.work
+    }
+
+    /// Returns the size of the trace, once it was read to its end without an error. If the file is
+    /// compressed as a whole, this is the size of its content.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns how many bytes of the file follow the position up to which it was read, if reading
+    /// ended with an error. `None` if there was no such error, or the number is not known: the file
+    /// is compressed as a whole, fails, or is longer than [`MAX_INFLATED_BYTES`].
+    pub(crate) fn count_unread_bytes(&mut self) -> Option<u64> {
+        let Source::Plain(file) = self.left.take()?.source else { return None };
+        let mut rest = file.take(MAX_INFLATED_BYTES);
+        let bytes = io::copy(&mut rest, &mut io::sink()).ok()?;
+        (rest.limit() > 0).then_some(bytes)
     }
 
     /// Returns the work that the part of the file that was read may cause.
@@ -318,7 +338,11 @@ impl<R: Read> PacketReader<R> {
 
     /// Leaves the innermost layer.
     fn close(&mut self) {
-        if let Some(layer) = self.layers.pop().filter(Layer::is_compressed) {
+        let Some(layer) = self.layers.pop() else { return };
+        if layer.container.is_none() {
+            self.bytes = layer.at;
+        }
+        if layer.is_compressed() {
             self.inflated += layer.at;
         }
     }
@@ -338,7 +362,12 @@ impl<R: Read> Iterator for PacketReader<R> {
                 },
                 Ok(None) => self.close(),
                 Err(error @ (Error::InflatesTooMuch { .. } | Error::TooMuchWork { .. })) => {
-                    self.layers.clear();
+                    self.layers.truncate(1);
+                    self.left = self.layers.pop();
+                    return Some(Err(error));
+                }
+                Err(error) if self.layers.len() == 1 => {
+                    self.left = self.layers.pop().filter(|_| !matches!(error, Error::Io { .. }));
                     return Some(Err(error));
                 }
                 Err(error) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Key of the ends of slices whose begin was not recorded.
-pub(crate) const UNMATCHED_ENDS: &str = "slice_ends_without_begin";
+pub const UNMATCHED_ENDS: &str = "slice_ends_without_begin";
 
 /// A mistake in an event, a descriptor or a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,6 +20,27 @@ fn record(harness: &Harness, config: &str, args: &[&str]) -> Program {
     harness.start("record", command.args(["record", "-c", "my.cfg"]).args(args))
 }
 
+/// Returns what `esatto check` says of a file.
+fn check(harness: &Harness, name: &str) -> String {
+    let output = harness.command(esatto_bin()).arg("check").arg(harness.path(name)).output().expect("it runs");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_file_that_is_not_complete_yet() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _program = program(&harness);
+    let mut record = record(&harness, "write_into_file: true file_write_period_ms: 100", &["-o", "trace"]);
+    wait_until("the file grows", || fs::metadata(harness.path("trace")).ok().filter(|meta| meta.len() > 5000));
+    let running = check(&harness, "trace");
+    assert!(running.contains("  note: 1 end missing (trace). The recording still runs"), "{running}");
+    record.signal(Signal::INT);
+    record.wait_ok();
+    let complete = check(&harness, "trace");
+    assert!(!complete.contains("end missing"), "{complete}");
+}
+
 fn a_full_file(service: Implementation) -> Result<(), Skip> {
     let harness = Harness::new();
     let _service = harness.service(service);
@@ -34,6 +55,11 @@ fn a_full_file(service: Implementation) -> Result<(), Skip> {
     assert!(line.contains(" s, because the file reached max_file_size_bytes (60000).\n"), "{log}");
     assert!(log.contains("Open it in") && !log.contains("The trace is complete"), "{log}");
     assert!(fs::metadata(harness.path("trace")).expect("a file").len() < 60_000);
+    let checked = check(&harness, "trace");
+    assert!(
+        checked.contains("has reached its `max_file_size_bytes: 60000`") && !checked.contains("by force"),
+        "{checked}"
+    );
     for (bytes, name) in [(10, "10"), (700, "700")] {
         let mut tiny = record(&harness, &limit(bytes), &["-o", name]);
         assert_eq!(tiny.wait().code(), Some(3), "{}", tiny.log());

@@ -1,5 +1,8 @@
 //! `esatto check` says whether traces are sound, what they lost, and what would have prevented it.
 
+use esatto_protozero::HeapBuffer;
+use esatto_schema::TracePacketReader;
+use esatto_schema::track_event::Type;
 use esatto_tests::{Harness, esatto_bin};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -43,6 +46,57 @@ fn a_damaged_one() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json[0]["is_sound"], false);
     assert_eq!(json[0]["findings"][0]["level"], "damaged");
+}
+
+/// Writes a trace with garbage in its middle. Returns the position of the garbage, and the bytes
+/// after it.
+fn damaged_in_the_middle(harness: &Harness) -> (usize, usize) {
+    let mut bytes = std::fs::read(trace("track-events")).expect("a trace");
+    let packets = esatto_trace::packets(&bytes).collect::<Result<Vec<_>, _>>().expect("whole packets");
+    let at = usize::try_from(packets[packets.len() / 2].place.offset).expect("a file of today");
+    bytes[at] = 0xff;
+    harness.write("t.pftrace", &bytes);
+    (at, bytes.len() - at - 1)
+}
+
+#[test]
+fn one_of_which_a_part_is_not_read() {
+    let harness = Harness::new();
+    let (at, unread) = damaged_in_the_middle(&harness);
+    let text = said(&check(&[&harness.path("t.pftrace")], &[]));
+    let extent = format!("Everything before it is shown. {unread} bytes after it are not read\n");
+    assert!(text.contains(&format!("garbage at byte {at}: ")) && text.contains(&extent), "{text}");
+    let info = Command::new(esatto_bin()).arg("info").arg(harness.path("t.pftrace")).output().expect("it runs");
+    let extent = format!(" packets, up to byte {at}; {unread} bytes after it are not read\n");
+    assert!(said(&info).contains(&extent), "{}", said(&info));
+
+    harness.write("t.txt", "a text, no trace");
+    let text = said(&check(&[&harness.path("t.txt")], &[]));
+    assert!(text.contains("not a Perfetto trace") && !text.contains("is shown"), "{text}");
+}
+
+#[test]
+fn one_that_begins_within_slices() {
+    let harness = Harness::new();
+    let mut packets = esatto_trace::packets(&std::fs::read(trace("track-events")).expect("a trace")[..])
+        .collect::<Result<Vec<_>, _>>()
+        .expect("whole packets");
+    let begins = packets.iter().position(|packet| {
+        let packet = TracePacketReader::new(&packet.bytes);
+        let kind = packet.track_event().and_then(|event| event.r#type());
+        kind == Some(Type::TYPE_SLICE_BEGIN) && packet.interned_data().is_none()
+    });
+    packets.remove(begins.expect("a slice"));
+    let mut rest = HeapBuffer::new();
+    for packet in packets {
+        rest.message().bytes(1, &packet.bytes);
+    }
+    harness.write("t.pftrace", rest.as_slice());
+    let output = check(&[&harness.path("t.pftrace")], &[]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("  note: 1 slice has no begin. They had begun before"), "{text}");
+    assert!(!text.contains("warning"), "{text}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::args;
 use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::trace_config;
+use crate::trace_output::is_being_written;
 
 pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     let mut summary = read(&args.file)?;
@@ -66,5 +67,9 @@ pub(crate) fn read(path: &Path) -> Result<Summary, Failure> {
         return Ok(Summary::read(std::io::stdin().lock()));
     }
     let file = File::open(path).attempt(|| format!("cannot read the trace {}", path.display()))?;
-    Ok(Summary::read(BufReader::new(file)))
+    let mut summary = Summary::read(BufReader::new(&file));
+    if summary.lacks_end() && is_being_written(&file) {
+        summary.set_being_written();
+    }
+    Ok(summary)
 }

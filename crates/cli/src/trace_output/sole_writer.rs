@@ -79,6 +79,15 @@ pub(crate) fn lock(file: &File, name: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Returns whether a recording has locked the file.
+pub(crate) fn is_being_written(file: &File) -> bool {
+    let locked = flock(file, FlockOperation::NonBlockingLockShared);
+    if locked.is_ok() {
+        unlock(file);
+    }
+    matches!(locked, Err(Errno::WOULDBLOCK))
+}
+
 /// Ends the lock, also that of a service that still has the file open.
 pub(super) fn unlock(file: &File) {
     // Best effort: closing the file ends it too.

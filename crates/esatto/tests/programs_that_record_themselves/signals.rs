@@ -78,8 +78,8 @@ fn a_killed_program_loses_a_quarter_of_a_second() {
     let (status, _) = program.end();
     assert_eq!(status.signal(), Some(SIGKILL));
     assert_eq!(names(&folder.path("t")), ["early", "last"]);
-    let expected = "End       missing: the program or the service that wrote the file was killed, or the disk or the \
-                    file was full; the last events may be lost";
+    let expected = "End       missing: the program or the service that wrote the file was killed, the disk was full, or \
+                    the recording still runs; the last events may be lost";
     assert_eq!(missing_end(&folder.path("t")).as_deref(), Some(expected));
 }
 

@@ -118,6 +118,10 @@ pub(crate) struct Import {
     pub(crate) malformed_packets: u64,
     /// The file ends within a packet.
     pub(crate) is_torn: bool,
+    /// Size of the trace, if it was read to its end.
+    pub(crate) trace_bytes: u64,
+    /// Bytes of the file that an error left unread.
+    pub(crate) unread_bytes: Option<u64>,
     /// Cost of reading beyond a constant for each byte of the file.
     pub(crate) work: u64,
 }
@@ -147,6 +151,8 @@ impl Import {
         import.inflated_bytes = reader.inflated_bytes();
         import.is_gzipped = reader.is_gzipped();
         import.work = reader.work();
+        import.trace_bytes = reader.bytes();
+        import.unread_bytes = reader.count_unread_bytes();
         import.sort(tokenizer);
         import
     }
@@ -155,8 +161,7 @@ impl Import {
         self.malformed_packets += u64::from(matches!(error, Error::Malformed { .. }));
         self.is_torn |= error.is_end_of_file();
         // An error that ends the reading is always kept.
-        let ends = matches!(error, Error::TooMuchWork { .. } | Error::InflatesTooMuch { .. });
-        if ends || self.engine.errors.len() < MAX_KEPT_ERRORS {
+        if error.ends_reading() || self.engine.errors.len() < MAX_KEPT_ERRORS {
             self.engine.errors.push(error);
         } else {
             self.engine.more_errors += 1;

@@ -15,6 +15,7 @@ impl Summary {
     /// |---|---|
     /// | `errors` | errors of the file: `[{kind, offset, message}]`; `kind` is `torn`, `foreign`, `garbage`, `inflate`, `malformed`, `empty`, `io`, `limit` or `codec` |
     /// | `more_errors` | how many errors are not in the list |
+    /// | `unread_bytes` | bytes after the error at which reading ended, or `null` |
     /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
     /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
     /// | `machines` | `[{id, name, ahead_ns, system}]`, the host with id 0 first; `ahead_ns`: by how much its clocks are ahead of those of the host; `system` as below |
@@ -230,6 +231,7 @@ impl Summary {
         let value = json!({
             "errors": errors.collect::<Vec<_>>(),
             "more_errors": self.more_errors,
+            "unread_bytes": self.unread_bytes,
             "machines": machines.collect::<Vec<_>>(),
             "sequences": sequences.collect::<Vec<_>>(),
             "clocks": {

@@ -38,6 +38,23 @@ pub(super) const LOST_EVENTS: &str = "lost_events";
 /// A program did not stop in time. Its last events may be missing.
 pub(super) const STOP_FAILED: &str = "stop_failed";
 
+/// The end of the recording is not in the file.
+const END_MISSING: &str = "end_missing";
+
+/// Bytes below `max_file_size_bytes` that a file may have left when it is full.
+const ROOM_OF_FULL_FILE: u64 = 1 << 20;
+
+/// Reason why the end of a recording is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndMissing {
+    /// The file has reached this size, the limit of its config.
+    Full { limit: u64 },
+    /// The recording still runs.
+    BeingWritten,
+    /// It was ended by force, or the disk was full, or it still runs.
+    Unknown,
+}
+
 /// Data that is missing in the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -117,7 +134,6 @@ impl Loss {
                 "The program ended before the recording reached it: let it wait until it is recorded.".to_owned()
             }
             RELAY_DISCONNECTED => "The last events of the programs on this machine may be missing.".to_owned(),
-            "end_missing" => "The recording was ended by force, or the disk was full.".to_owned(),
             _ => String::new(),
         }
     }
@@ -235,12 +251,26 @@ impl Summary {
             }
         }
         add("kernel", LOST_EVENTS, self.ftrace_report.lost_events(), false);
-        add("trace", "end_missing", u64::from(self.lacks_end()), false);
+        let is_normal = matches!(self.end_missing(), Some(EndMissing::Full { .. } | EndMissing::BeingWritten));
+        add("trace", END_MISSING, u64::from(self.lacks_end()), is_normal);
         losses
     }
 
     /// Returns what would prevent a loss of this trace; see [`Loss::remedy`].
     pub fn remedy(&self, loss: &Loss) -> String {
+        if let Some(missing) = self.end_missing().filter(|_| loss.what == END_MISSING) {
+            return match missing {
+                EndMissing::Full { limit } => {
+                    format!(
+                        "Normal for a file that has reached its `max_file_size_bytes: {limit}`. A larger one keeps more."
+                    )
+                }
+                EndMissing::BeingWritten => "The recording still runs, and its file is not complete yet.".to_owned(),
+                EndMissing::Unknown => {
+                    "The recording was ended by force, or the disk was full, or the recording still runs.".to_owned()
+                }
+            };
+        }
         let index: Option<usize> = loss.place.strip_prefix("buffer ").and_then(|index| index.parse().ok());
         let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
         let buffer = index.and_then(|index| config.buffers().nth(index));
@@ -248,7 +278,8 @@ impl Summary {
     }
 
     /// Returns whether the end of the recording is missing, because the program or the service that
-    /// wrote the file did not complete it: it was killed, or the disk was full.
+    /// wrote the file did not complete it: it was killed, the disk was full, the file has reached
+    /// the size that its config allows, or the recording still runs.
     ///
     /// The service notes the start and the end of the recording, and the end of each reading of its
     /// buffers. A trace without these notes lacks its end only if it ends within a packet.
@@ -256,6 +287,24 @@ impl Summary {
         // After other errors the rest of the file may be there, but this reader did not see it.
         let is_read_through = self.errors.iter().all(|error| matches!(error, Error::Malformed { .. }));
         self.is_torn || is_read_through && self.progress.lacks_end(self.is_written_by_service())
+    }
+
+    /// Returns why the end of the recording is missing, if it is.
+    pub(super) fn end_missing(&self) -> Option<EndMissing> {
+        if !self.lacks_end() {
+            return None;
+        }
+        if self.is_being_written {
+            return Some(EndMissing::BeingWritten);
+        }
+        let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
+        let limit = config.max_file_size_bytes().filter(|_| self.is_written_by_service() && !self.is_torn);
+        // The service leaves out the packet that would reach the limit.
+        let is_full = |limit: &u64| {
+            let room = limit.saturating_sub(self.trace_bytes);
+            room > 0 && room <= (limit / 4).min(ROOM_OF_FULL_FILE)
+        };
+        Some(limit.filter(is_full).map_or(EndMissing::Unknown, |limit| EndMissing::Full { limit }))
     }
 
     /// Returns whether the config asks the service to write the file.

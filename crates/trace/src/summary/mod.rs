@@ -15,6 +15,7 @@ use crate::engine::{Engine, Import, SORT_MEMORY};
 use crate::error::Error;
 use crate::ftrace_report::FtraceReport;
 use crate::machines::HOST;
+use crate::problems::UNMATCHED_ENDS;
 use crate::service_report::{DataSourceProblem, Progress, ServiceEvent, SystemInfo, TraceStats};
 use crate::trace::TrackType;
 
@@ -34,6 +35,9 @@ pub struct Summary {
     pub errors: Vec<Error>,
     /// Number of errors that [`errors`](Self::errors) does not hold.
     pub more_errors: u64,
+    /// Bytes of the file that were not read, after an error at which reading ended
+    /// ([`Error::ends_reading`]). `None` if there was none, or the number is not known.
+    pub unread_bytes: Option<u64>,
     /// All packets, also those inside compressed ones, but not the compressed ones themselves.
     pub packets: u64,
     /// Bytes of these packets, without tags and lengths.
@@ -115,6 +119,9 @@ pub struct Summary {
     progress: Progress,
     /// The file ends within a packet.
     is_torn: bool,
+    /// Size of the trace, if it was read to its end.
+    trace_bytes: u64,
+    is_being_written: bool,
     malformed_packets: u64,
     track_count: usize,
     work: u64,
@@ -367,6 +374,11 @@ impl Summary {
         self
     }
 
+    /// Notes that a recording still writes the file. The trace itself cannot tell.
+    pub fn set_being_written(&mut self) {
+        self.is_being_written = true;
+    }
+
     /// Returns the number of packets that are well-formed. If this is 0, the file is not a trace.
     pub fn good_packets(&self) -> u64 {
         self.packets.saturating_sub(self.malformed_packets)
@@ -376,6 +388,17 @@ impl Summary {
     /// nanoseconds.
     pub fn duration_ns(&self) -> Option<i64> {
         self.bounds_ns.map(|(from, to)| to.saturating_sub(from))
+    }
+
+    /// Returns the number of ends of slices without a begin, if that is normal: a recording can
+    /// begin within slices. In a trace without any other slice it is not.
+    pub fn unmatched_ends(&self) -> Option<u64> {
+        self.problems.get(UNMATCHED_ENDS).copied().filter(|_| self.slices.count > 0)
+    }
+
+    /// Returns the error at which reading ended. Nothing after it was read.
+    pub fn end_of_reading(&self) -> Option<&Error> {
+        self.errors.iter().find(|error| error.ends_reading())
     }
 
     /// Returns the time of the trace's start: when the service began to record.

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::losses::{FINAL_FLUSH_FAILED, FLUSHES_FAILED, LOST_EVENTS, STOP_FAILED};
+use super::losses::{EndMissing, FINAL_FLUSH_FAILED, FLUSHES_FAILED, LOST_EVENTS, STOP_FAILED};
 use super::machine_column::MachineColumn;
 use super::table::Table;
 use super::{SequenceSummary, Summary, ThreadSummary};
@@ -58,11 +58,15 @@ impl Summary {
         if self.more_errors > 0 {
             writeln!(f, "ERROR     … and {} more errors", self.more_errors)?;
         }
-        if let Some(error) = self.errors.last() {
+        if !self.errors.is_empty() {
             let good = self.good_packets();
-            match self.errors.len() {
-                1 => writeln!(f, "Readable  {good} packets, up to byte {}", error.offset())?,
-                _ => writeln!(f, "Readable  {good} packets")?,
+            match (self.end_of_reading(), self.unread_bytes.filter(|bytes| *bytes > 0)) {
+                (Some(end), Some(unread)) => {
+                    let offset = end.offset();
+                    writeln!(f, "Readable  {good} packets, up to byte {offset}; {unread} bytes after it are not read")?;
+                }
+                (Some(end), None) => writeln!(f, "Readable  {good} packets, up to byte {}", end.offset())?,
+                (None, _) => writeln!(f, "Readable  {good} packets")?,
             }
         }
         let in_compressed = match self.compressed_packets {
@@ -87,9 +91,19 @@ impl Summary {
             self.flows,
             self.annotations,
         )?;
-        if self.lacks_end() {
-            let why = "the program or the service that wrote the file was killed, or the disk or the file was full";
-            writeln!(f, "End       missing: {why}; the last events may be lost")?;
+        match self.end_missing() {
+            None => {}
+            Some(EndMissing::Full { limit }) => {
+                writeln!(f, "End       missing: the file has reached max_file_size_bytes ({limit}) of its config")?;
+            }
+            Some(EndMissing::BeingWritten) => {
+                writeln!(f, "End       missing: the recording still runs, and its file is not complete yet")?;
+            }
+            Some(EndMissing::Unknown) => {
+                let why = "the program or the service that wrote the file was killed, the disk was full, or the \
+                           recording still runs";
+                writeln!(f, "End       missing: {why}; the last events may be lost")?;
+            }
         }
         if self.ftrace_events > 0 {
             writeln!(f, "Kernel    {} events", self.ftrace_events)?;
@@ -415,7 +429,7 @@ impl Summary {
     fn problem_table(&self) -> Table {
         let mut table = Table::new("Rules of the format that this trace breaks", &["rule", "times#"]);
         // The title of the slices tells the ends without a begin: a recording can begin in a slice.
-        let is_told = |rule: &str| rule == UNMATCHED_ENDS && self.slices.count > 0;
+        let is_told = |rule: &str| rule == UNMATCHED_ENDS && self.unmatched_ends().is_some();
         for (rule, number) in self.problems.iter().filter(|(rule, _)| !is_told(rule)) {
             table.row(|| [(*rule).to_owned(), number.to_string()]);
         }

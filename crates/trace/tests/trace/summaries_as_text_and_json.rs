@@ -104,6 +104,7 @@ fn json_has_stable_keys() {
         "tracks",
         "tracks_with_slices",
         "triggers",
+        "unread_bytes",
         "uuid",
     ];
     let keys: Vec<_> = json.as_object().expect("is an object").keys().map(String::as_str).collect();
