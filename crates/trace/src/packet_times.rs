@@ -1,11 +1,10 @@
 //! Times of packets on the trace clock, for programs that copy packets.
 
-use std::collections::HashMap;
-
 use crate::clock_conversion::{ClockKey, Clocks};
 use crate::envelope::{Envelope, read_snapshot};
 use crate::machines::{HOST, Machines};
 use crate::packet_sequence::{STATE_CLEARED, Sequence};
+use hashbrown::HashMap;
 
 /// The clock that reads the time of day.
 const REALTIME: u32 = 1;

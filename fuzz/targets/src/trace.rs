@@ -31,8 +31,9 @@ pub fn trace_file(bytes: &[u8]) {
     let summary = Summary::read(bytes);
     let _ = (summary.to_string(), summary.to_json().to_string());
     let trace = Trace::read(bytes);
-    assert_eq!(trace.slices.len() as u64, summary.slices.count);
-    assert_eq!(trace.flows.len() as u64, summary.flows);
+    // The summary also counts those of the kernel.
+    assert!(trace.slices.len() as u64 <= summary.slices.count);
+    assert!(trace.flows.len() as u64 <= summary.flows);
     check_engine(bytes);
 }
 
