@@ -223,7 +223,7 @@ impl Context {
                 None => first_name,
             };
         }
-        let plain = description.owner == Owner::Parent && description.counter.is_none();
+        let plain = description.owner == Owner::Parent && description.counter.is_none() && !description.is_state;
         if plain && description.merge != Merge::Never {
             let name = if description.merge == Merge::ByName { description.name } else { None };
             let key = GroupKey { machine, scope, parent: description.parent, merge: description.merge, name };
