@@ -54,8 +54,8 @@ impl Redact {
     /// Makes a filter that passes everything, except that it overwrites each text that contains a
     /// match of one of the patterns, and leaves out all arguments if `drop_args` is true.
     ///
-    /// Texts are names of events, arguments, log messages, command lines, and what programs print
-    /// into the kernel's trace.
+    /// Texts are names of events, arguments and their names, correlation ids, log messages, all
+    /// texts of the journal, command lines, and what programs print into the kernel's trace.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Redact {
         for pattern in patterns {
             // The pattern must be valid by itself: it could close the group around it.
             Rule::new(&EcmaScript, Policy::MatchRedactGroups, pattern.as_bytes())?;
-            let whole = format!("([^]*(?:{pattern})[^]*)");
+            let whole = format!("([^]*(?:{})[^]*)", inside_a_group(pattern));
             strings.add(Rule::new(&EcmaScript, Policy::MatchRedactGroups, whole.as_bytes())?)?;
         }
         Self::new(Program::load(&profile(drop_args)?)?, strings)
@@ -95,12 +95,41 @@ impl Redact {
     }
 }
 
+/// Returns a valid pattern as it must be inside a further group, which is then the first one: its
+/// references to groups by number are one higher.
+fn inside_a_group(pattern: &str) -> String {
+    let mut moved = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars().peekable();
+    let mut in_class = false;
+    while let Some(next) = rest.next() {
+        moved.push(next);
+        match next {
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '\\' => {
+                let mut digits = String::new();
+                while let Some(digit) = rest.next_if(|next| !in_class && next.is_ascii_digit()) {
+                    digits.push(digit);
+                }
+                match digits.parse::<u32>() {
+                    Ok(group) if group > 0 => moved.push_str(&group.saturating_add(1).to_string()),
+                    // Another escape, perhaps of a bracket.
+                    _ if digits.is_empty() => moved.extend(rest.next()),
+                    _ => moved.push_str(&digits),
+                }
+            }
+            _ => {}
+        }
+    }
+    moved
+}
+
 /// Returns bytecode that passes everything, sends the texts that people write through the rules,
 /// and perhaps leaves out arguments.
 fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
     use Special::{Drop, Enter, Text};
     let args = |message: u32| if drop_args { Drop } else { Enter(message) };
-    let messages: [&[(u32, Special)]; 16] = [
+    let messages: [&[(u32, Special)]; 17] = [
         &[(PACKET, Enter(1))],
         // 1: TracePacket
         &[
@@ -111,15 +140,16 @@ fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
             (39, Enter(9)),
             (43, Enter(11)),
             (60, Enter(15)),
+            (132, Enter(16)),
         ],
         // 2: TrackEvent
-        &[(4, args(3)), (23, Text)],
+        &[(4, args(3)), (23, Text), (53, Text)],
         // 3: DebugAnnotation. A message of an unknown kind could have texts.
-        &[(6, Text), (8, Enter(4)), (9, Text), (11, Enter(3)), (12, Enter(3)), (14, Drop)],
+        &[(6, Text), (8, Enter(4)), (9, Text), (10, Text), (11, Enter(3)), (12, Enter(3)), (14, Drop)],
         // 4: DebugAnnotation.NestedValue
         &[(2, Text), (3, Enter(4)), (4, Enter(4)), (8, Text)],
         // 5: InternedData
-        &[(2, Enter(6)), (20, Enter(6)), (29, args(6))],
+        &[(2, Enter(6)), (3, args(6)), (20, Enter(6)), (29, args(6)), (43, Enter(6))],
         // 6: a number and a text
         &[(2, Text)],
         // 7: ProcessTree.Process
@@ -129,7 +159,7 @@ fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
         // 9: AndroidLogPacket
         &[(1, Enter(10))],
         // 10: AndroidLogPacket.LogEvent
-        &[(8, Text), (9, Enter(14))],
+        &[(6, Text), (8, Text), (9, Enter(14))],
         // 11: ProcessDescriptor
         &[(2, Text)],
         // 12: FtraceEventBundle
@@ -137,9 +167,11 @@ fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
         // 13: FtraceEvent, whose field 3 is a print, with its text in field 2
         &[(3, Enter(6))],
         // 14: AndroidLogPacket.LogEvent.Arg
-        &[(4, Text)],
+        &[(1, Text), (4, Text)],
         // 15: TrackDescriptor
         &[(3, Enter(11))],
+        // 16: SystemdJournaldEvent, all of whose texts are of the program that has logged
+        &[(6, Text), (7, Text), (8, Text), (9, Text), (10, Text), (11, Text), (12, Text)],
     ];
     let mut builder = Builder::new(Version::V2);
     for message in messages {
@@ -158,4 +190,53 @@ fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
         builder.pass_range(next..=LAST_FIELD)?.end_message();
     }
     Ok(builder.build()?.bytecode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_to_groups_are_those_of_the_pattern() {
+        for (pattern, inside) in [
+            (r"(.)\1", r"(.)\2"),
+            (r"^(.)(?!\1)", r"^(.)(?!\2)"),
+            (r"(a)\10", r"(a)\11"),
+            (r"\\1[\]\1]\d\0", r"\\1[\]\1]\d\0"),
+            (r"(?<x>.)\k<x>", r"(?<x>.)\k<x>"),
+        ] {
+            assert_eq!(inside_a_group(pattern), inside);
+        }
+    }
+
+    /// Appends a field with a text or a message.
+    fn with(mut message: Vec<u8>, field: u32, value: &[u8]) -> Vec<u8> {
+        crate::packet::append_message(&mut message, field, value);
+        message
+    }
+
+    #[test]
+    fn all_texts_of_logs_and_arguments_go_through_the_patterns() {
+        let one = |field: u32, value: &[u8]| with(Vec::new(), field, value);
+        let journal = with(with(one(6, b"secret-6"), 7, b"secret-7"), 9, b"secret-9");
+        let log = one(1, &with(one(6, b"secret-tag"), 8, b"secret-text"));
+        let event = with(one(4, &with(one(10, b"secret-key"), 6, b"secret-value")), 53, b"secret-request");
+        let names = with(one(3, &one(2, b"secret-name")), 43, &one(2, b"secret-request"));
+        let packets = [one(132, &journal), one(39, &log), one(11, &event), one(12, &names)];
+        let redacted = |pattern: &[&str], drop_args: bool| {
+            let patterns: Vec<_> = pattern.iter().map(|&pattern| pattern.to_owned()).collect();
+            let mut redact = Redact::with_patterns(&patterns, drop_args).unwrap();
+            let filter = |packet: &Vec<u8>| {
+                let mut out = Vec::new();
+                redact.packet(packet, &mut out);
+                out
+            };
+            let all: Vec<_> = packets.iter().flat_map(filter).collect();
+            String::from_utf8_lossy(&all).into_owned()
+        };
+        assert!(!redacted(&["secret"], false).contains("secret"));
+        assert!(!redacted(&[r"(.)e(?!\1)cret"], false).contains("secret"));
+        let rest = redacted(&[], true);
+        assert!(rest.contains("secret-7") && !rest.contains("secret-name") && !rest.contains("secret-key"));
+    }
 }
