@@ -19,9 +19,12 @@ pub struct TimedPacket {
     pub machine: u32,
     /// The state of the sequence begins again with it.
     pub clears_state: bool,
+    /// It replaces defaults of the sequence by others.
+    pub changes_defaults: bool,
     /// It is usable: the state that it needs is there.
     pub is_usable: bool,
-    /// Its time on the trace clock of the host.
+    /// Its time on the trace clock of the host. If it is not usable, this is the latest time of its
+    /// sequence so far.
     pub time: Option<i64>,
     /// Its time on the trace clock of its own machine, if its timestamp is the difference to the
     /// packet before. Such a timestamp is wrong if that packet is missing.
@@ -73,6 +76,7 @@ impl PacketTimes {
             sequence,
             machine,
             clears_state: envelope.flags & STATE_CLEARED != 0,
+            changes_defaults: false,
             is_usable,
             time: None,
             absolute: None,
@@ -80,9 +84,11 @@ impl PacketTimes {
             payload: envelope.payload.map(|(id, _)| id),
         };
         if !is_usable {
+            found.time = entry.times.map(|(_, latest)| latest);
             return found;
         }
         if let Some(defaults) = envelope.defaults {
+            found.changes_defaults = entry.state.defaults != defaults;
             entry.state.set_defaults(defaults);
         }
         let default_clock = entry.state.clock;
@@ -107,6 +113,10 @@ impl PacketTimes {
         let own = self.clocks.machine_time(clock, absolute);
         found.absolute = own.filter(|_| is_delta);
         found.time = own.map(|own| own.saturating_sub(found.ahead));
+        if let Some(time) = found.time {
+            let times = &mut self.sequences[sequence].times;
+            *times = Some(times.map_or((time, time), |(first, latest)| (first.min(time), latest.max(time))));
+        }
         found
     }
 }

@@ -11,7 +11,7 @@ use esatto_schema::{counter_descriptor, trace_packet_defaults, track_descriptor}
 use esatto_trace::TimedPacket;
 
 use super::set_time;
-use crate::packet::last;
+use crate::packet::{append_message, last, without};
 
 /// Type of an event that has the value of a counter.
 const COUNTER: u64 = 4;
@@ -126,6 +126,22 @@ impl Counters {
         };
         tracks.into_iter().filter_map(packet).collect()
     }
+}
+
+/// Returns the packet of an event without the values of counters on it.
+pub(super) fn without_values(packet: &[u8], event: &[u8]) -> Vec<u8> {
+    let event = without(event, |id| {
+        matches!(
+            id,
+            field::EXTRA_COUNTER_TRACK_UUIDS
+                | field::EXTRA_COUNTER_VALUES
+                | field::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS
+                | field::EXTRA_DOUBLE_COUNTER_VALUES
+        )
+    });
+    let mut packet = without(packet, |id| id == packet_field::TRACK_EVENT);
+    append_message(&mut packet, packet_field::TRACK_EVENT, &event);
+    packet
 }
 
 /// Returns numbers that are fields of their own, or packed.

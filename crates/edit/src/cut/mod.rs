@@ -113,14 +113,16 @@ impl Cut {
         self.counts.read += 1;
         let found = self.times.add(packet);
         if !found.is_usable {
-            return Ok(());
+            return self.keep_loss(packet, &found, &mut keep);
         }
-        if found.clears_state {
-            // The names of packets that wait are about to be forgotten.
+        if found.clears_state || found.changes_defaults {
+            // The names and defaults of packets that wait are about to be forgotten.
             for waiting in self.slices.release_sequence(found.sequence) {
                 self.counts.kept += 1;
                 keep(&waiting)?;
             }
+        }
+        if found.clears_state {
             self.counters.clear(found.sequence);
         }
         let payload = found.payload.unwrap_or(0);
@@ -190,6 +192,21 @@ impl Cut {
         keep(packet)
     }
 
+    /// Keeps the mark of a loss that a packet has which is left out.
+    fn keep_loss<E>(
+        &mut self,
+        packet: &[u8],
+        found: &TimedPacket,
+        keep: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_inside = found.time.is_none_or(|time| self.contains(time));
+        if !is_inside || last(packet, field::PREVIOUS_PACKET_DROPPED).is_none() {
+            return Ok(());
+        }
+        self.counts.stripped += 1;
+        keep(&without(packet, |id| !LOSS.contains(&id)))
+    }
+
     /// Keeps only the state of the sequence that a packet has.
     fn strip<E>(
         &mut self,
@@ -217,7 +234,11 @@ impl Cut {
         let Some(time) = found.time else { return self.keep(found, bytes, keep) };
         let defaults = self.times.defaults(found.sequence);
         let values = self.counters.values(event, defaults, found.machine);
-        let action = self.slices.add(event, defaults, found, time, (self.from, self.to), bytes);
+        let action = self.slices.add(event, defaults, found, time, (self.from, self.to), || {
+            // The state stays where it is, and so do differences, which become a part of a sum.
+            let waiting = without_state(bytes);
+            if values.is_empty() { waiting } else { counters::without_values(&waiting, event) }
+        });
         match action {
             Action::Keep(waiting) => {
                 for waiting in waiting {
@@ -242,12 +263,22 @@ fn envelope(packet: &[u8]) -> Vec<u8> {
     without(packet, |id| !ENVELOPE.contains(&id))
 }
 
+/// Fields of a packet that only marks a loss.
+const LOSS: [u32; 5] = [
+    field::TRUSTED_PACKET_SEQUENCE_ID,
+    field::TRUSTED_UID,
+    field::TRUSTED_PID,
+    field::MACHINE_ID,
+    field::PREVIOUS_PACKET_DROPPED,
+];
+
 /// Fields that change the state of a sequence.
-const STATE: [u32; 5] = [
+const STATE: [u32; 6] = [
     field::INTERNED_DATA,
     field::TRACE_PACKET_DEFAULTS,
     field::INCREMENTAL_STATE_CLEARED,
     field::SEQUENCE_FLAGS,
+    field::PREVIOUS_PACKET_DROPPED,
     field::FIRST_PACKET_ON_SEQUENCE,
 ];
 

@@ -1,6 +1,6 @@
 //! Slices that are open at an end of the interval.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use esatto_schema::track_event::field;
 use esatto_schema::track_event::legacy_event::field as legacy;
@@ -16,7 +16,7 @@ const END: u64 = 2;
 const MAX_OPEN_SLICES: usize = 512;
 
 /// A track that slices nest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Track {
     /// It is named by its id, on a machine.
     Named(u32, u64),
@@ -24,6 +24,11 @@ enum Track {
     OfSequence(usize),
     /// Events of the older form with an id.
     Async(u32, u64),
+}
+
+impl Track {
+    /// The first one in order.
+    const FIRST: Self = Self::Named(0, 0);
 }
 
 /// A slice that has not ended.
@@ -60,11 +65,16 @@ enum Kind {
     Whole(i64),
 }
 
+/// Slices of all tracks. Tracks without an open one are not remembered.
 #[derive(Debug, Default)]
-pub(super) struct Slices(HashMap<Track, Stack>);
+pub(super) struct Slices {
+    stacks: HashMap<Track, Stack>,
+    /// Tracks on which packets of a sequence may wait.
+    waiting: BTreeSet<(usize, Track)>,
+}
 
 impl Slices {
-    /// Takes an event at a time. `bytes` is its packet.
+    /// Takes an event at a time. `packet` makes the packet that waits.
     pub(super) fn add(
         &mut self,
         event: &[u8],
@@ -72,63 +82,99 @@ impl Slices {
         found: &TimedPacket,
         time: i64,
         (from, to): (i64, i64),
-        bytes: &[u8],
+        packet: impl FnOnce() -> Vec<u8>,
     ) -> Action {
         let (track, kind) = read(event, defaults, found);
         let is_inside = (from..=to).contains(&time);
-        if let (Kind::Whole(dur), false) = (kind, is_inside) {
-            let overlaps = time < from && time.saturating_add(dur) >= from && dur > 0;
-            return if overlaps { Action::Keep(Vec::new()) } else { Action::Drop };
-        }
-        let stack = self.0.entry(track).or_default();
-        match kind {
-            Kind::Begin if time < from => {
-                if stack.open.len() < MAX_OPEN_SLICES {
-                    stack.open.push(Open { sequence: found.sequence, waiting: Some(bytes.to_vec()) });
+        match (kind, self.stacks.get_mut(&track)) {
+            (Kind::Whole(dur), _) if !is_inside => {
+                let overlaps = time < from && time.saturating_add(dur) >= from && dur > 0;
+                if overlaps { Action::Keep(Vec::new()) } else { Action::Drop }
+            }
+            (Kind::Whole(_), Some(stack)) => Action::Keep(stack.release(track, &mut self.waiting)),
+            (Kind::Whole(_), None) => Action::Keep(Vec::new()),
+            (Kind::End, None) => {
+                if is_inside {
+                    Action::Keep(Vec::new())
+                } else {
+                    Action::Drop
                 }
-                Action::Wait
             }
-            Kind::Begin if is_inside => {
-                let waiting = stack.release();
-                stack.open.push(Open { sequence: found.sequence, waiting: None });
-                Action::Keep(waiting)
+            (Kind::End, Some(stack)) => {
+                let action = if time < from {
+                    match stack.open.pop() {
+                        Some(Open { waiting: None, .. }) => Action::Keep(Vec::new()),
+                        _ => Action::Drop,
+                    }
+                } else if stack.later > 0 {
+                    stack.later -= 1;
+                    Action::Drop
+                } else {
+                    let waiting = stack.release(track, &mut self.waiting);
+                    let has_begin = stack.open.pop().is_some();
+                    if is_inside || has_begin { Action::Keep(waiting) } else { Action::Drop }
+                };
+                if stack.open.is_empty() && stack.later == 0 {
+                    self.stacks.remove(&track);
+                    self.waiting.remove(&(found.sequence, track));
+                }
+                action
             }
-            Kind::Begin => {
-                stack.later += 1;
-                Action::Drop
+            (Kind::Begin, _) => {
+                let stack = self.stacks.entry(track).or_default();
+                if time < from {
+                    if stack.open.len() < MAX_OPEN_SLICES {
+                        stack.open.push(Open { sequence: found.sequence, waiting: Some(packet()) });
+                        self.waiting.insert((found.sequence, track));
+                    }
+                    Action::Wait
+                } else if is_inside {
+                    let waiting = stack.release(track, &mut self.waiting);
+                    stack.open.push(Open { sequence: found.sequence, waiting: None });
+                    Action::Keep(waiting)
+                } else {
+                    stack.later += 1;
+                    Action::Drop
+                }
             }
-            Kind::End if time < from => match stack.open.pop() {
-                Some(Open { waiting: None, .. }) => Action::Keep(Vec::new()),
-                _ => Action::Drop,
-            },
-            Kind::End if stack.later > 0 => {
-                stack.later -= 1;
-                Action::Drop
-            }
-            Kind::End => {
-                let waiting = stack.release();
-                let has_begin = stack.open.pop().is_some();
-                if is_inside || has_begin { Action::Keep(waiting) } else { Action::Drop }
-            }
-            Kind::Whole(_) => Action::Keep(stack.release()),
         }
     }
 
     /// Returns the packets of a sequence that wait.
     pub(super) fn release_sequence(&mut self, sequence: usize) -> Vec<Vec<u8>> {
-        let open = self.0.values_mut().flat_map(|stack| &mut stack.open);
-        open.filter(|open| open.sequence == sequence).filter_map(|open| open.waiting.take()).collect()
+        let mut packets = Vec::new();
+        while let Some(&(owner, track)) = self.waiting.range((sequence, Track::FIRST)..).next() {
+            if owner != sequence {
+                break;
+            }
+            self.waiting.remove(&(owner, track));
+            let open = self.stacks.get_mut(&track).into_iter().flat_map(|stack| &mut stack.open);
+            packets.extend(open.filter(|open| open.sequence == sequence).filter_map(|open| open.waiting.take()));
+        }
+        packets
     }
 
     /// Returns all packets that wait.
     pub(super) fn release_all(&mut self) -> Vec<Vec<u8>> {
-        self.0.values_mut().flat_map(Stack::release).collect()
+        let mut packets = Vec::new();
+        while let Some((_, track)) = self.waiting.pop_first() {
+            if let Some(stack) = self.stacks.get_mut(&track) {
+                packets.extend(stack.release(track, &mut self.waiting));
+            }
+        }
+        packets
     }
 }
 
 impl Stack {
-    fn release(&mut self) -> Vec<Vec<u8>> {
-        self.open.iter_mut().filter_map(|open| open.waiting.take()).collect()
+    /// Returns all packets that wait, in the order of their begins.
+    fn release(&mut self, track: Track, waiting: &mut BTreeSet<(usize, Track)>) -> Vec<Vec<u8>> {
+        let take = |open: &mut Open| {
+            let packet = open.waiting.take()?;
+            waiting.remove(&(open.sequence, track));
+            Some(packet)
+        };
+        self.open.iter_mut().filter_map(take).collect()
     }
 }
 
