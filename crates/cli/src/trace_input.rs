@@ -1,12 +1,13 @@
 //! Traces that a command reads.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use esatto_convert::{ChromeJson, JsonSummary};
 
 use crate::failure::{Attempt as _, Failure};
+use crate::file_kind;
 
 /// A trace that is read as packets, whatever its format.
 pub(crate) enum TraceInput {
@@ -28,11 +29,18 @@ impl TraceInput {
             }
             Box::new(BufReader::with_capacity(1 << 16, file))
         };
-        let first = file.fill_buf().attempt(what)?.iter().copied().find(|byte| !byte.is_ascii_whitespace());
-        match first {
-            Some(b'{' | b'[') => Ok(Self::Json(Box::new(ChromeJson::read(file, 0).attempt(what)?))),
-            _ => Ok(Self::Perfetto(file)),
+        let beginning = file_kind::beginning(&mut file).attempt(what)?;
+        let is_json = is_json(&beginning);
+        let file: Box<dyn BufRead> = Box::new(Cursor::new(beginning).chain(file));
+        if is_json {
+            return Ok(Self::Json(Box::new(ChromeJson::read(file, 0).attempt(what)?)));
         }
+        Ok(Self::Perfetto(file))
+    }
+
+    /// Returns whether a trace can be read only once: standard input, or a pipe.
+    pub(crate) fn is_read_once(path: &Path) -> bool {
+        path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -55,6 +63,15 @@ impl Read for TraceInput {
             Self::Json(json) => json.read(buffer),
         }
     }
+}
+
+/// Returns whether a file that begins like this is JSON.
+fn is_json(beginning: &[u8]) -> bool {
+    // A mark of the byte order may come first.
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    // The tag of a packet is a line feed, and its length may be that of a bracket.
+    matches!(first, Some(b'{' | b'[')) && !file_kind::may_be_trace(beginning)
 }
 
 fn json_losses(summary: &JsonSummary) -> Vec<String> {
@@ -82,4 +99,26 @@ fn json_losses(summary: &JsonSummary) -> Vec<String> {
         losses.push("kernel events in \"systemTraceEvents\" are not converted".to_owned());
     }
     losses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_any_length_are_no_json() {
+        for length in 2..300 {
+            // The number of a sequence, again and again.
+            let mut packet = [0x50, 1].repeat(length / 2);
+            if length % 2 == 1 {
+                packet.splice(..2, [0x50, 0x81, 0]);
+            }
+            let mut trace = Vec::new();
+            esatto_trace::write_packet(&mut trace, &packet).unwrap();
+            assert!(!is_json(&trace), "{length}");
+        }
+        for json in ["[", "\n[{}]", " {\"traceEvents\":[]}", "\u{feff}[{}]", "\n{\n\"traceEvents\": []\n}\n"] {
+            assert!(is_json(json.as_bytes()), "{json}");
+        }
+    }
 }

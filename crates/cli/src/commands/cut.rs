@@ -72,8 +72,8 @@ fn interval(args: &args::Cut) -> Result<(i64, i64), Failure> {
 }
 
 fn bounds(path: &Path) -> Result<Bounds, Failure> {
-    if path.as_os_str() == "-" {
-        let failure = Failure::new("cannot cut standard input", "it can be read only once");
+    if TraceInput::is_read_once(path) {
+        let failure = Failure::new(format!("cannot cut {}", path.display()), "it can be read only once");
         return Err(failure.hint("name times in nanoseconds of the trace clock, or save it to a file first"));
     }
     let mut bounds = Bounds::default();

@@ -19,8 +19,8 @@ const MAX_SNAPSHOT_BYTES: usize = 64 << 20;
 pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
     let result = ResultFile { path: &args.output, noun: "the trace", force: args.force, is_binary: true };
     result.check()?;
-    if args.files.iter().any(|file| file.as_os_str() == "-") {
-        let failure = Failure::new("cannot merge standard input", "it can be read only once");
+    if let Some(file) = args.files.iter().find(|file| TraceInput::is_read_once(file)) {
+        let failure = Failure::new(format!("cannot merge {}", file.display()), "it can be read only once");
         return Err(failure.hint("save it to a file first"));
     }
     let mut merge = Merge::default();
