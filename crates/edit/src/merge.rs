@@ -27,6 +27,8 @@ const FIRST_OF_SEQUENCE: u64 = 64;
 pub enum MergeError {
     /// A trace is of another boot of the machine, or of another machine.
     OtherBoot,
+    /// A trace has another trace clock. Packets that name no clock would get wrong times.
+    OtherClock,
     /// The traces have more sequences than there are numbers.
     TooManySequences,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OtherBoot => "its clocks are those of another machine, or of another boot",
+            Self::OtherClock => "its trace clock is not that of the traces before (see `primary_trace_clock`)",
             Self::TooManySequences => "there are too many sequences",
         })
     }
@@ -51,6 +54,7 @@ pub struct Merge {
     numbers: HashMap<(usize, u32, u32), u32>,
     next: u32,
     wall_ahead: Option<i64>,
+    trace_clock: Option<u32>,
 }
 
 impl Merge {
@@ -59,6 +63,16 @@ impl Merge {
     pub fn begin_trace(&mut self, number: usize) {
         self.times = PacketTimes::default();
         self.trace = number;
+    }
+
+    /// Ends the packets of a trace, all of which were given.
+    ///
+    /// # Errors
+    ///
+    /// The trace does not fit to those before.
+    pub fn end_trace(&mut self) -> Result<(), MergeError> {
+        let clock = self.times.trace_clock();
+        if *self.trace_clock.get_or_insert(clock) == clock { Ok(()) } else { Err(MergeError::OtherClock) }
     }
 
     /// Returns the time of a packet with a snapshot of clocks that must come in the order of time.
@@ -113,5 +127,45 @@ impl Merge {
             message.varint(field::TRUSTED_PACKET_SEQUENCE_ID, u64::from(number));
         });
         Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::append_message;
+
+    /// A snapshot of two clocks, of which the trace has one.
+    fn snapshot(primary: u64) -> Vec<u8> {
+        let mut snapshot = Vec::new();
+        for (clock, time) in [(BOOTTIME, 10_000), (3, 4_000)] {
+            let mut reading = Vec::new();
+            append_to(&mut reading, |mut message| {
+                message.varint(clock_snapshot::clock::field::CLOCK_ID, clock);
+                message.varint(clock_snapshot::clock::field::TIMESTAMP, time);
+            });
+            append_message(&mut snapshot, clock_snapshot::field::CLOCKS, &reading);
+        }
+        append_to(&mut snapshot, |mut message| message.varint(clock_snapshot::field::PRIMARY_TRACE_CLOCK, primary));
+        let mut packet = Vec::new();
+        append_message(&mut packet, field::CLOCK_SNAPSHOT, &snapshot);
+        packet
+    }
+
+    #[test]
+    fn traces_of_another_trace_clock_are_refused() {
+        let merge = |primary: [u64; 2]| {
+            let mut merge = Merge::default();
+            for (number, primary) in primary.into_iter().enumerate() {
+                merge.begin_trace(number);
+                merge.packet(&snapshot(primary))?;
+                merge.end_trace()?;
+            }
+            Ok(())
+        };
+        assert_eq!(merge([3, 3]), Ok(()));
+        assert_eq!(merge([BOOTTIME, 0]), Ok(()), "it is the usual one");
+        assert_eq!(merge([3, BOOTTIME]), Err(MergeError::OtherClock));
+        assert_eq!(merge([0, 3]), Err(MergeError::OtherClock));
     }
 }

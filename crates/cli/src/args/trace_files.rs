@@ -101,8 +101,9 @@ pub(crate) struct Redact {
 }
 
 const MERGE_HELP: &str = "\
-The traces must be of one machine and one boot. Traces of several machines, and archives with a manifest, cannot be
-merged yet: Perfetto's trace processor does so since v58 (`trace_processor util merge`).
+The traces must be of one machine and one boot, and have the same trace clock. An event that is in two of them is in the
+result twice. Traces of several machines, and archives with a manifest, cannot be merged yet: Perfetto's trace processor
+does so since v58 (`trace_processor util merge`).
 
 Exit status: 0 written, 1 failed, 2 wrong usage.";
 

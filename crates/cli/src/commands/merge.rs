@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use esatto_edit::Merge;
+use esatto_edit::{Merge, MergeError};
 use esatto_trace::escape::Line;
 use esatto_trace::{PacketReader, write_packet};
 
@@ -26,17 +26,22 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
     let mut merge = Merge::default();
     let mut snapshots = Vec::new();
     let mut bytes = 0;
-    read(&mut merge, args, |merge, packet, file| {
-        let Some(time) = Merge::snapshot_time(packet) else { return Ok(()) };
-        bytes += packet.len();
-        if bytes > MAX_SNAPSHOT_BYTES {
-            let why = format!("its snapshots of clocks have more than {MAX_SNAPSHOT_BYTES} bytes");
-            return Err(Failure::new(format!("cannot merge {}", file.display()), why));
-        }
-        let packet = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
-        snapshots.push((time, packet));
-        Ok(())
-    })?;
+    read(
+        &mut merge,
+        args,
+        |merge, packet, file| {
+            let Some(time) = Merge::snapshot_time(packet) else { return Ok(()) };
+            bytes += packet.len();
+            if bytes > MAX_SNAPSHOT_BYTES {
+                let why = format!("its snapshots of clocks have more than {MAX_SNAPSHOT_BYTES} bytes");
+                return Err(Failure::new(format!("cannot merge {}", file.display()), why));
+            }
+            let packet = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
+            snapshots.push((time, packet));
+            Ok(())
+        },
+        |_| Ok(()),
+    )?;
     snapshots.sort_by_key(|(time, _)| *time);
     let packets = result.write(|out| {
         let what = || "cannot write the trace".to_owned();
@@ -44,14 +49,19 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
         for (_, snapshot) in &snapshots {
             write_packet(out, snapshot).attempt(what)?;
         }
-        read(&mut merge, args, |merge, packet, file| {
-            let merged = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
-            if Merge::snapshot_time(packet).is_none() {
-                packets += 1;
-                write_packet(out, &merged).attempt(what)?;
-            }
-            Ok(())
-        })
+        read(
+            &mut merge,
+            args,
+            |merge, packet, file| {
+                let merged = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
+                if Merge::snapshot_time(packet).is_none() {
+                    packets += 1;
+                    write_packet(out, &merged).attempt(what)?;
+                }
+                Ok(())
+            },
+            Merge::end_trace,
+        )
         .map(|errors| (packets, errors))
     });
     let (packets, errors) = packets?;
@@ -67,6 +77,7 @@ fn read(
     merge: &mut Merge,
     args: &args::Merge,
     mut take: impl FnMut(&mut Merge, &[u8], &Path) -> Result<(), Failure>,
+    take_end: impl Fn(&mut Merge) -> Result<(), MergeError>,
 ) -> Result<Vec<String>, Failure> {
     let mut errors = Vec::new();
     for (number, file) in args.files.iter().enumerate() {
@@ -86,6 +97,7 @@ fn read(
                 Err(error) => last_error = Some(error),
             }
         }
+        take_end(merge).attempt(what)?;
         match last_error {
             Some(error) if read == 0 => return Err(Failure::new(what(), error)),
             Some(error) => errors.push(format!("{} is damaged: {error}; everything else is merged", file.display())),
