@@ -61,6 +61,7 @@ mod trace_input;
 mod trace_output;
 mod trace_point;
 mod unimplemented_sources;
+mod unreadable_packets;
 
 use std::process::ExitCode;
 

@@ -249,9 +249,7 @@ fn save(
     let mut triggers = ReceivedTriggers::default();
     read(&mut client, files.max_bytes, &what, |packet| {
         triggers.packet(packet);
-        if !content.is_known() {
-            content.packet(packet);
-        }
+        content.packet(packet);
         Ok(output.packet(packet)?)
     })?;
     triggers.came.into_iter().for_each(|trigger| lock(delays).begin(trigger));
@@ -275,9 +273,7 @@ fn save_delayed(
     let mut held = Vec::new();
     let mut output = None;
     read(&mut client, files.max_bytes, what, |packet| {
-        if !content.is_known() {
-            content.packet(packet);
-        }
+        content.packet(packet);
         if let Some(output) = &mut output {
             return Ok(Output::packet(output, packet)?);
         }
@@ -320,9 +316,7 @@ pub(crate) fn save_clone(
     let mut client = clone_session(address, request, what)?;
     let mut content = Content::default();
     read(&mut client, u64::MAX, what, |packet| {
-        if !content.is_known() {
-            content.packet(packet);
-        }
+        content.packet(packet);
         Ok(output.packet(packet)?)
     })?;
     output.finish()?;

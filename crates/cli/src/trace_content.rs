@@ -15,6 +15,7 @@ use esatto_schema::{
 };
 
 use crate::machine_losses::MachineLosses;
+use crate::unreadable_packets::{PacketMarks, STATE_CLEARED, UnreadablePackets};
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
@@ -54,7 +55,7 @@ const EXPLANATIONS: [u32; 26] = [
 /// Content of the packets of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
-    /// Some packet has an event of a program.
+    /// Some packet that can be read has an event of a program.
     pub(crate) has_events: bool,
     /// Some packet has a track event.
     pub(crate) has_track_events: bool,
@@ -70,6 +71,9 @@ pub(crate) struct Content {
     /// Look also for data of machines that was not recorded.
     pub(crate) wants_problems: bool,
     pub(crate) machine: MachineLosses,
+    pub(crate) unreadable: UnreadablePackets,
+    /// Count the packets that cannot be read, also of a file that the service wrote.
+    pub(crate) wants_unreadable: bool,
     /// Names of these data sources, and the reasons.
     pub(crate) problems: BTreeSet<(String, String)>,
 }
@@ -216,7 +220,7 @@ impl Content {
     pub(crate) fn read(&mut self, trace: impl Read) {
         // A torn packet at the end has no event that readers could show.
         for packet in esatto_trace::PacketReader::new(trace).map_while(Result::ok) {
-            if self.is_known() {
+            if self.is_known() && !self.wants_unreadable {
                 return;
             }
             self.is_compressed |= packet.place.inside.is_some();
@@ -224,8 +228,8 @@ impl Content {
         }
     }
 
-    /// Returns whether further packets cannot tell more.
-    pub(crate) fn is_known(&self) -> bool {
+    /// Returns whether further packets tell only how many of them cannot be read.
+    fn is_known(&self) -> bool {
         let has_track_events = self.has_track_events || !self.wants_track_events;
         self.has_events
             && has_track_events
@@ -240,18 +244,28 @@ impl Content {
         match as_trace(packet) {
             Some(trace) => {
                 self.is_compressed = true;
+                let wants_unreadable = core::mem::replace(&mut self.wants_unreadable, true);
                 self.read(&trace[..]);
+                self.wants_unreadable = wants_unreadable;
             }
             None => self.plain_packet(packet),
         }
     }
 
     fn plain_packet(&mut self, packet: &[u8]) {
+        if self.is_known() {
+            let mut marks = PacketMarks::default();
+            Fields::new(packet).for_each(|found| note_mark(&mut marks, &found));
+            self.unreadable.add(marks);
+            return;
+        }
         self.starts.left_packets = self.starts.left_packets.saturating_sub(1);
         let mut is_of_service = false;
         let mut has_event = false;
         let mut is_about_relays = false;
+        let mut marks = PacketMarks::default();
         for found in Fields::new(packet) {
+            note_mark(&mut marks, &found);
             is_about_relays |= matches!(found.id, field::SERVICE_EVENT | field::SYSTEM_INFO);
             match found.id {
                 field::TRACK_DESCRIPTOR => self.starts.descriptor(found.as_bytes()),
@@ -262,7 +276,12 @@ impl Content {
                 id => has_event |= !EXPLANATIONS.contains(&id),
             }
         }
-        self.has_events |= has_event && !is_of_service;
+        let is_event = has_event && !is_of_service;
+        if self.unreadable.add(marks) {
+            self.has_events |= is_event;
+        } else {
+            self.unreadable.have_events |= is_event;
+        }
         if is_of_service && self.starts.session_ns.is_none() && notes(TRACING_STARTED, packet) {
             self.starts.session_ns = TracePacketReader::new(packet).timestamp();
         }
@@ -298,6 +317,18 @@ impl Content {
                 silent.insert(format!("{} ({})", text(source.producer_name()), text(source.data_source_name())));
             }
         }
+    }
+}
+
+/// Notes a field of a packet if it tells whether the packet can be read.
+fn note_mark(marks: &mut PacketMarks, found: &Field<'_>) {
+    match found.id {
+        field::TRUSTED_PACKET_SEQUENCE_ID => marks.sequence = found.as_u32(),
+        field::MACHINE_ID => marks.machine = found.as_u32(),
+        field::SEQUENCE_FLAGS => marks.flags |= found.as_u32(),
+        field::INCREMENTAL_STATE_CLEARED if found.as_u64() != 0 => marks.flags |= STATE_CLEARED,
+        field::PREVIOUS_PACKET_DROPPED => marks.is_after_loss = found.as_u64() != 0,
+        _ => {}
     }
 }
 

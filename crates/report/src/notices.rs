@@ -25,7 +25,14 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
         let title =
             format!("{} packets could not be read, because the state that they need was lost", summary.skipped_packets);
         let mut skipped = notice(NoticeLevel::Loss, title, "");
-        skipped.remedy = "A shorter `incremental_state_config { clear_period_ms: 5000 }` loses less.".to_owned();
+        skipped.remedy = match summary.clear_period_ms() {
+            0 => {
+                "A larger `buffers { size_kb: … }` loses less, or `incremental_state_config { clear_period_ms: 1000 }`, \
+                 with which programs send the state again each second."
+            }
+            _ => "A larger `buffers { size_kb: … }` loses less.",
+        }
+        .to_owned();
         notices.push(skipped);
     }
     for problem in &summary.data_source_problems {

@@ -130,6 +130,10 @@ pub const UNREACHED_DATA_SOURCES_FIELD: u32 = 4007;
 /// missing, until a producer offers them again.
 pub const ENDED_DATA_SOURCES_FIELD: u32 = 4006;
 
+/// A field of `DataSourceConfig` that Perfetto does not have, a varint that the service sets: the
+/// bytes of the ring buffer that the data source writes into.
+pub const RING_BYTES_FIELD: u32 = 4001;
+
 /// A field of `FtraceEventBundle` that Perfetto does not have, a varint beside `lost_events`: how
 /// many events the kernel overwrote before the bundle. It is left out if the kernel had no room to
 /// say so.

@@ -23,8 +23,8 @@ const NESTED: usize = 4;
 /// descriptor), with the number of its producer. A producer's own frame takes 15 bytes more.
 pub(crate) const MAX_DESCRIPTOR_BYTES: usize = MAX_BODY_BYTES - 3 * NESTED - 4;
 
-/// Bytes of the seven fields that the service writes into the config of an instance.
-const OWN_CONFIG_BYTES: usize = 48;
+/// Bytes of the eight fields that the service writes into the config of an instance.
+const OWN_CONFIG_BYTES: usize = 58;
 
 /// Bytes of the DataSourceConfig of an entry. SetupDataSource and StartDataSource tell it, with the
 /// number of the instance.

@@ -66,7 +66,7 @@ fn warnings_fail_only_if_that_is_asked_for() {
     assert_eq!(status, Some(0));
     assert!(said.contains("my.cfg:2:"), "{said}");
     assert!(said.contains("my.cfg:3:1 warning: write_into_file without file_write_period_ms"), "{said}");
-    assert!(said.ends_with("my.cfg: no mistakes, 3 warnings\n"), "{said}");
+    assert!(said.ends_with("my.cfg: no mistakes, 4 warnings\n"), "{said}");
     assert_eq!(told(&harness, &["--strict", "my.cfg"]), (Some(1), said));
     harness.write("my.cfg", ring.replace("write_into_file: true\n", ""));
     let (_, said) = told(&harness, &["my.cfg"]);

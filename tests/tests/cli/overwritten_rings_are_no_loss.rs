@@ -21,6 +21,13 @@ const REMARK: &str = "normal for a ring buffer";
 
 /// Records with this config. Returns the output of `esatto record`, and that of `esatto info`.
 fn record(config: &str) -> (String, String) {
+    let (status, log, info) = record_with_status(config);
+    assert_eq!(status, Some(0), "{log}");
+    (log, info)
+}
+
+/// As [`record`], with the status of `esatto record`.
+fn record_with_status(config: &str) -> (Option<i32>, String, String) {
     let harness = Harness::new();
     let (config, trace) = (harness.write("config", config), harness.path("trace"));
     let application = harness.application_command(Implementation::Ours, WORKLOAD);
@@ -28,11 +35,11 @@ fn record(config: &str) -> (String, String) {
     command.args(["record", "-c"]).arg(config).arg("-o").arg(&trace).arg("--");
     command.arg(application.get_program()).args(application.get_args());
     let mut record = harness.start("esatto-record", &mut command);
-    record.wait_ok();
+    let status = record.wait().code();
     let info = Command::new(esatto_bin()).arg("info").arg(&trace).output().expect("it runs");
     let info = String::from_utf8(info.stdout).expect("text");
     assert!(info.contains("chunks_overwritten"), "the ring is too large for the test:\n{info}");
-    (record.log(), info)
+    (status, record.log(), info)
 }
 
 #[test]
@@ -49,6 +56,20 @@ fn unless_a_file_shall_have_everything() {
     let (log, info) = record(&format!("{RING}{FILE}"));
     assert!(log.contains(WARNING), "{log}");
     assert!(!info.contains(REMARK), "{info}");
+}
+
+/// With 0, no program sends its names again.
+const NO_NAMES: &str = "incremental_state_config { clear_period_ms: 0 }\n";
+
+#[test]
+fn unless_no_event_can_be_read() {
+    for file in ["", FILE] {
+        let (status, log, info) = record_with_status(&format!("{RING}{NO_NAMES}{file}"));
+        assert_eq!(status, Some(3), "{log}\n{info}");
+        let (_, line) = log.split_once("No event can be read: ").expect(&log);
+        assert!(line.contains(" packets need names and other state that were lost. A larger buffer"), "{log}");
+        assert!(!log.contains("Open it in"), "{log}");
+    }
 }
 
 /// Records a large program into a small ring. Large events need patches, and the ring has often

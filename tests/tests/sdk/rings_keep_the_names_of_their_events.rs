@@ -29,6 +29,24 @@ mod while_programs_write_slowly {
     esatto_tests::scenario!([ours, theirs] Scenario::new(record_slowly).check(check_slow).tolerating(&WITHOUT_NAMES));
 }
 
+mod while_programs_write_in_bursts {
+    use super::*;
+    esatto_tests::scenario!(
+        [in_process, ours] Scenario::new(record_burst).check(check_burst).tolerating(&[
+            WITHOUT_NAMES[0],
+            WITHOUT_NAMES[1],
+            // They do not wait for the service.
+            "traced_buf_trace_writer_packet_loss",
+            "traced_buf_sequence_packet_loss",
+            // Of chunks that the ring has overwritten.
+            "traced_buf_patches_failed",
+        ])
+    );
+}
+
+/// The daemon asks for names only once in 10 ms, in which programs write such a ring many times.
+const SMALL_RING_KB: u32 = 128;
+
 /// Many times as much as the ring holds.
 const FAST_SLICES: u64 = 300_000;
 /// About two thirds of what the ring holds, and about half of what it holds of a second.
@@ -46,6 +64,14 @@ fn record_fast(recorder: &Recorder) {
             recorder.save(name, clone.read().wait().expect("reads"));
         }
     }
+    recorder.finish(session);
+}
+
+fn record_burst(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = Session::open(recorder.backend()).expect("opens");
+    session.record(SessionConfig::new().buffer_size_kb(SMALL_RING_KB)).wait().expect("starts");
+    write(FAST_SLICES / THREADS);
     recorder.finish(session);
 }
 
@@ -78,6 +104,11 @@ fn check_fast(trace: &Trace) {
         // A tenth of the ring: the daemon asks at most once in 10 ms, and a machine may be slow.
         check(trace, 3_000);
     }
+}
+
+fn check_burst(trace: &Trace) {
+    // A third of what the ring holds.
+    check(trace, 1_000);
 }
 
 fn check_slow(trace: &Trace) {

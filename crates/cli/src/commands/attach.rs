@@ -91,6 +91,10 @@ fn attach(args: &args::Attach, summary: &mut Summary) -> Result<u8, Failure> {
     if recorded.has_events || saved.has_events {
         return Ok(0);
     }
+    if let Some(line) = recorded.unreadable.why_none(&config) {
+        say!("{line}");
+        return Ok(EXIT_EMPTY);
+    }
     let missing_events = recorded.machine.missing_events();
     let empty = EmptyRecording {
         config: &config,

@@ -20,6 +20,7 @@ use crate::service_state::Programs;
 use crate::snapshots::Snapshot;
 use crate::trace_content::{End, Relays, Silent, Starts};
 use crate::trace_output::Output;
+use crate::unreadable_packets::UnreadablePackets;
 
 /// Longest time for all of the answer about the programs. The trace is complete without it.
 const PROGRAMS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,8 +42,10 @@ pub(crate) struct Recorded {
     pub(crate) overwritten: u64,
     /// Name of the file; `None` if the service has created it, or snapshots were taken.
     pub(crate) file: Option<PathBuf>,
-    /// True if the file has an event of a program, or cannot be read.
+    /// True if the file has an event of a program that can be read, or cannot be opened.
     pub(crate) has_events: bool,
+    /// Packets that need a state that was lost.
+    pub(crate) unreadable: UnreadablePackets,
     /// True if the file has track events, or has events and the config names no other data source.
     pub(crate) has_track_events: bool,
     /// True if the service keeps the trace back because no trigger has come.
@@ -104,6 +107,7 @@ impl RecordingSession {
                 self.on_reply(&reply)?;
             }
         }
+        self.content.wants_unreadable = self.stats.losses + self.stats.gaps + self.stats.overwritten > 0;
         let completed_by_service = self.is_left_alone().then(|| self.has_completed_file());
         let is_limited = self.max_file_bytes > 0 && self.transfer == Transfer::ByService;
         let end_of = |trace: std::io::Result<File>| trace.ok().filter(|_| is_limited).map(End::of);
@@ -155,6 +159,7 @@ impl RecordingSession {
             overwritten: self.stats.overwritten,
             file,
             has_events: self.content.has_events,
+            unreadable: self.content.unreadable,
             has_track_events: self.content.has_track_events
                 || (self.content.has_events && !self.content.wants_track_events),
             lacks_trigger,

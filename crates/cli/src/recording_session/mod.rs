@@ -370,9 +370,7 @@ impl RecordingSession {
                 return Err(Failure::new("the service sent too large a packet", "it has more than 256 MiB"));
             }
             if slice.last_slice_for_packet() == Some(true) {
-                if !self.content.is_known() {
-                    self.content.packet(&self.packet);
-                }
+                self.content.packet(&self.packet);
                 let written = output.packet(&self.packet);
                 self.packet.clear();
                 written?;

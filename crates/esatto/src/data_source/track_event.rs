@@ -89,7 +89,7 @@ impl AnySource for TrackEvents {
         let slot = TRACK_EVENTS.free_slot()?;
         let config = track_event_config(&assignment.config);
         let intercepted = assignment.destination.is_intercepted();
-        let options = Options { intercepted, ..Options::new(&config) };
+        let options = Options { intercepted, ..Options::new(&config).for_ring(&assignment.config) };
         let instance = Instance {
             destination: assignment.destination,
             config: Arc::new(config),

@@ -17,6 +17,7 @@ impl Sequence {
     /// Prepares the sequence for a track event that the caller writes. Returns false if there is no
     /// memory.
     pub fn begin(&mut self, now_ns: u64) -> bool {
+        self.renew_if_due();
         self.is_ready() || self.start(now_ns.max(self.last_ns))
     }
 

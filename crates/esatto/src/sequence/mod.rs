@@ -46,6 +46,8 @@ pub struct Sequence {
     options: Options,
     /// Nothing was written since the sequence began or its state was cleared.
     fresh: bool,
+    /// Bytes that were written when the sequence last started over.
+    written_before_start: u64,
     /// See [`InstanceWriter::is_idle`].
     written_before: u64,
     /// The absolute time of the last incremental timestamp.
@@ -88,6 +90,7 @@ impl Sequence {
             writer: instance.destination.create_writer(),
             options: instance.options,
             fresh: true,
+            written_before_start: 0,
             written_before: 0,
             last_ns: 0,
             thread: process_info::Thread::current(),
@@ -157,6 +160,7 @@ impl Sequence {
         track: Option<&ForeignTrack<'_>>,
         now: u64,
     ) {
+        self.renew_if_due();
         let number = site.number();
         let known = self.is_ready() && self.sites.contains(number);
         if known && self.look_at_name(now) && self.write_outlined(site, args, now) {
@@ -249,6 +253,7 @@ impl Sequence {
     #[inline(never)]
     fn start(&mut self, now: u64) -> bool {
         self.clear();
+        self.written_before_start = self.writer.written();
         let Options { incremental_timestamps, unit_ns, .. } = self.options;
         let trace_clock = clock::trace_clock_id();
         let thread_uuid = track_uuid::thread_uuid(self.thread.tid);
@@ -363,6 +368,14 @@ impl Sequence {
             self.describe(track, track.uuid(), now);
             let pid = self.pid.clone();
             self.write_descriptor(now, |descriptor| track.describe(&pid, descriptor));
+        }
+    }
+
+    /// Forgets the incremental state if so much of a ring was written that the ring could lose it.
+    /// Called at least once for each chunk.
+    fn renew_if_due(&mut self) {
+        if self.writer.written() - self.written_before_start >= self.options.renewal_bytes {
+            self.clear();
         }
     }
 

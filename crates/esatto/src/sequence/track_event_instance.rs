@@ -4,7 +4,8 @@ use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use esatto_instances::Slots;
-use esatto_schema::TrackEventConfig;
+use esatto_protozero::Fields;
+use esatto_schema::{RING_BYTES_FIELD, TrackEventConfig};
 
 use crate::destination::Destination;
 
@@ -39,7 +40,15 @@ pub(crate) struct Options {
     pub(crate) thread_time: bool,
     /// Time between two readings of the thread's run time; 0: at each event.
     pub(crate) thread_time_subsampling_ns: u64,
+    /// Bytes after which a sequence starts over, so that a ring keeps the names of its events.
+    pub(crate) renewal_bytes: u64,
 }
+
+/// Part of a ring that a sequence writes before it starts over. Other sequences write the rest.
+const PART_OF_RING: u64 = 32;
+
+/// Fewest bytes between two starts. A start takes about 500 bytes.
+const MIN_RENEWAL_BYTES: u64 = 8 << 10;
 
 impl Options {
     /// Returns whether events are written as they are by default.
@@ -66,7 +75,15 @@ impl Options {
             intercepted: false,
             thread_time: config.enable_thread_time_sampling.unwrap_or(false),
             thread_time_subsampling_ns: config.thread_time_subsampling_ns.unwrap_or(0),
+            renewal_bytes: u64::MAX,
         }
+    }
+
+    /// Adds what the service tells in the encoded `DataSourceConfig`.
+    pub(crate) fn for_ring(self, config: &[u8]) -> Self {
+        let ring = Fields::new(config).filter(|field| field.id == RING_BYTES_FIELD).last();
+        let part = ring.map(|bytes| (bytes.as_u64() / PART_OF_RING).max(MIN_RENEWAL_BYTES));
+        Self { renewal_bytes: part.unwrap_or(u64::MAX), ..self }
     }
 }
 

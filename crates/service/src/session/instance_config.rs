@@ -4,11 +4,15 @@
 use std::sync::Arc;
 
 use esatto_protozero::Fields;
-use esatto_schema::DataSourceConfigReader;
+use esatto_schema::trace_config::buffer_config::FillPolicy;
+use esatto_schema::{DataSourceConfigReader, RING_BYTES_FIELD};
 
 use super::{Session, config_check};
 use crate::context::Context;
 use crate::ids::BufferId;
+
+/// The data source of track events.
+const TRACK_EVENT: &[u8] = b"track_event";
 
 impl Session {
     /// Returns the config of an entry's instances, which is made once.
@@ -27,7 +31,7 @@ impl Session {
 /// Makes the config of an instance: the entry's, byte for byte, with the fields that the service
 /// sets.
 fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> Vec<u8> {
-    let overwritten = [2, 3, 4, 6, 7, 8, 122];
+    let overwritten = [2, 3, 4, 6, 7, 8, 122, RING_BYTES_FIELD];
     let prefers_suspend_clock = session.config.prefer_suspend_clock_for_duration;
     let mut out = Vec::with_capacity(entry_config.len() + 64);
     let mut fields = Fields::new(entry_config);
@@ -52,9 +56,26 @@ fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> 
         config.prefer_suspend_clock_for_duration(prefers);
     }
     config.session_initiator(esatto_schema::data_source_config::SessionInitiator::SESSION_INITIATOR_UNSPECIFIED);
+    if let Some(bytes) = ring_bytes(session, entry_config, buffer) {
+        config.message().varint(RING_BYTES_FIELD, bytes);
+    }
     drop(config);
     out.extend_from_slice(own.as_slice());
     out
+}
+
+/// Returns the size of the ring that a data source of track events writes into. Programs with
+/// Esatto's SDK send the names of their events often enough for it. With a `clear_period_ms` of 0,
+/// they shall not.
+fn ring_bytes(session: &Session, entry_config: &[u8], buffer: BufferId) -> Option<u64> {
+    let clears = session.config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
+    if DataSourceConfigReader::new(entry_config).name() != Some(TRACK_EVENT) || clears == Some(0) {
+        return None;
+    }
+    let index = session.buffers.iter().position(|id| *id == buffer)?;
+    let config = session.config.buffers.get(index)?;
+    let is_ring = config.fill_policy != Some(FillPolicy::DISCARD);
+    config.size_kb.filter(|_| is_ring).map(|kb| u64::from(kb) * 1024)
 }
 
 /// Returns the raw config of each `data_sources` entry of an encoded TraceConfig, in order.

@@ -277,6 +277,13 @@ impl Summary {
         loss.remedy(buffer.and_then(|buffer| buffer.size_kb()).map(u64::from))
     }
 
+    /// Returns `clear_period_ms` of the config: the time after which programs send names again. It
+    /// is 0 if the config has none.
+    pub fn clear_period_ms(&self) -> u32 {
+        let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
+        config.incremental_state_config().and_then(|clears| clears.clear_period_ms()).unwrap_or(0)
+    }
+
     /// Returns whether the end of the recording is missing, because the program or the service that
     /// wrote the file did not complete it: it was killed, the disk was full, the file has reached
     /// the size that its config allows, or the recording still runs.

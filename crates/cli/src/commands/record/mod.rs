@@ -45,7 +45,7 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 const EARLY: Duration = Duration::from_secs(1);
 /// Exit status of a recording that failed beside a command that goes on.
 const EXIT_FAILURE: u8 = 1;
-/// Exit status of a recording without events.
+/// Exit status of a recording without events that can be read.
 pub(super) const EXIT_EMPTY: u8 = 3;
 /// Exit status of a recording whose trigger did not come.
 pub(super) const EXIT_NO_TRIGGER: u8 = 4;
@@ -249,6 +249,9 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
             }
         }
         0
+    } else if let Some(line) = recorded.unreadable.why_none(&config) {
+        say!("{line}");
+        EXIT_EMPTY
     } else {
         let reason = match is_cut {
             true => "the file reached max_file_size_bytes before the first event; a larger one leaves room".to_owned(),

@@ -98,6 +98,12 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
         };
         say!("{} chunks or packets were lost. {remedy}", recorded.losses);
     }
+    if recorded.has_events {
+        let is_ring = recorded.losses == 0 && recorded.overwritten > 0;
+        if let Some(line) = recorded.unreadable.in_words(config, is_ring) {
+            say!("{line}");
+        }
+    }
     if recorded.limited_triggers > 0 {
         say!("{}", limited(recorded.limited_triggers));
     }

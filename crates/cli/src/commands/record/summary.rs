@@ -48,6 +48,7 @@ impl Summary {
         self.losses = Some(json!({
             "chunks_and_packets": recorded.losses,
             "gaps_of_programs": recorded.gaps,
+            "unreadable_packets": recorded.unreadable.unreadable,
             "kernel_events": recorded.machine.ftrace.lost_events(),
             "limited_triggers": recorded.limited_triggers,
             "missed_snapshots": recorded.missed_snapshots,

@@ -37,8 +37,7 @@ fn lost_names(config: &TraceConfig) -> Option<Finding> {
     let into_ring = |source: &&DataSourceConfig| {
         targets(config, source).and_then(|index| config.buffers.get(index)).is_some_and(is_ring)
     };
-    let streams = config.write_into_file == Some(true);
-    if streams || !sources(config).filter(has_names).any(|source| into_ring(&source)) {
+    if !sources(config).filter(has_names).any(|source| into_ring(&source)) {
         return None;
     }
     let period = config.incremental_state_config.as_ref().map(|config| config.clear_period_ms.unwrap_or(0));
@@ -51,8 +50,13 @@ fn lost_names(config: &TraceConfig) -> Option<Finding> {
         }
         Some(_) => None,
         None => {
-            let why = "a ring without incremental_state_config: on Perfetto's service, names that the ring has overwritten \
-                       are lost, and later events cannot be read";
+            let why = if config.write_into_file == Some(true) {
+                "a ring without incremental_state_config: if programs fill it faster than it is written into the file, \
+                 names are lost, and no later event can be read"
+            } else {
+                "a ring without incremental_state_config: on Perfetto's service, names that the ring has overwritten are \
+                 lost, and later events cannot be read"
+            };
             Some(Finding::warning("", why).remedy("add `incremental_state_config { clear_period_ms: 5000 }`"))
         }
     }
@@ -90,6 +94,9 @@ mod tests {
         assert!(found.len() == 1 && found[0].starts_with("incremental_state_config.clear_period_ms"), "{found:#?}");
         assert_eq!(told(&format!("{ring} incremental_state_config {{ clear_period_ms: 5000 }}")), [""; 0]);
         assert_eq!(told(&format!("buffers {{ size_kb: 64 fill_policy: DISCARD }} {EVENTS}")), [""; 0]);
+        let file = "write_into_file: true file_write_period_ms: 1000 flush_period_ms: 5000";
+        let found = told(&format!("{ring} {file}"));
+        assert!(found.len() == 1 && found[0].contains("faster than it is written into the file"), "{found:#?}");
     }
 
     #[test]
