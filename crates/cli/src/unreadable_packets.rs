@@ -33,7 +33,7 @@ pub(crate) struct UnreadablePackets {
     pub(crate) unreadable: u64,
     /// Some of these has an event of a program.
     pub(crate) have_events: bool,
-    /// Whether readers know the state of a sequence, by its machine and number.
+    /// By machine and number of a sequence: true if readers know its state.
     states: HashMap<(u32, u32), bool>,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct MetricsFile {
 
 impl MetricsFile {
     /// Writes the file for the first time, with the numbers of a service without clients, and
-    /// starts the thread.
+    /// starts the thread. If the disk is full, the thread tries again with each text.
     ///
     /// # Errors
     ///
@@ -51,13 +51,19 @@ impl MetricsFile {
     pub(crate) fn create(path: PathBuf) -> Result<Self, Error> {
         let failed = |source| Error::MetricsFile { path: path.display().to_string(), source };
         check_is_replaceable(&path, |head| head == HEAD).map_err(failed)?;
-        let mut written = replace(&path, &text(&Metrics::default(), &Stats::default(), 0)).map_err(failed)?;
+        let mut written = match replace(&path, &text(&Metrics::default(), &Stats::default(), 0)) {
+            Err(e) if matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                log::warn!("cannot write the metrics file {}: {e}; the service starts without it", path.display());
+                None
+            }
+            written => Some(written.map_err(failed)?),
+        };
         // A disk that takes nothing holds up one text. Later ones are left out.
         let (texts, received) = mpsc::sync_channel(1);
         let (ends, end) = mpsc::channel();
         let body = move || {
             write_all(&path, &mut written, &received);
-            if matches!(is_at(&path, &written), Ok(Some(true))) {
+            if written.is_some_and(|written| matches!(is_at(&path, &written), Ok(Some(true)))) {
                 let _ = fs::remove_file(&path);
             }
             drop(ends);
@@ -82,21 +88,24 @@ impl Drop for MetricsFile {
     }
 }
 
-/// Writes the file for each text. `written` is the file that was written last. It stays open, so
-/// that no other file gets its inode number.
+/// Writes the file for each text. `written` is the file that was written last; `None` if the disk
+/// was full. It stays open, so that no other file gets its inode number.
 ///
 /// Ends when something else is at the path: another daemon writes there, or somebody needs the
 /// name.
-fn write_all(path: &Path, written: &mut File, texts: &Receiver<String>) {
-    let mut has_failed = false;
+fn write_all(path: &Path, written: &mut Option<File>, texts: &Receiver<String>) {
+    let mut has_failed = written.is_none();
     for text in texts {
-        let found = is_at(path, written);
+        let found = match written {
+            Some(written) => is_at(path, written),
+            None => check_is_replaceable(path, |head| head == HEAD).map(|()| None),
+        };
         if let Ok(Some(false)) = found {
             let path = path.display();
             log::warn!("the metrics file {path} was replaced by something else: it gets no more numbers");
             return;
         }
-        let result = found.and_then(|_| replace(path, &text)).map(|file| *written = file);
+        let result = found.and_then(|_| replace(path, &text)).map(|file| *written = Some(file));
         // One line for a disk that stays full.
         if let (Err(e), false) = (&result, has_failed) {
             log::warn!("cannot write the metrics file {}: {e}", path.display());

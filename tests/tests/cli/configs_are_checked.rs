@@ -58,6 +58,18 @@ fn values_that_the_service_refuses_are_mistakes() {
 }
 
 #[test]
+fn mistakes_beside_an_unknown_field_are_told_too() {
+    let harness = Harness::new();
+    let text = "buffers { size_kb: 0 }\nduration: 1000\ndata_sources { config { name: \"linux.ftrac\" } }\n";
+    harness.write("my.cfg", text);
+    let (status, said) = told(&harness, &["my.cfg"]);
+    assert_eq!(status, Some(1));
+    for mistake in ["my.cfg:1:11 error: size_kb is 0", "my.cfg:2:1 error: ", "my.cfg:3:25 warning: "] {
+        assert!(said.contains(mistake), "{mistake}: {said}");
+    }
+}
+
+#[test]
 fn warnings_fail_only_if_that_is_asked_for() {
     let harness = Harness::new();
     let ring = "buffers { size_kb: 64 }\ndata_sources { config { name: \"track_event\" } }\nwrite_into_file: true\n";

@@ -31,6 +31,22 @@ data_sources {{ config {{
 }
 
 #[test]
+fn but_not_the_service_with_its_metrics_file() {
+    skip(|| {
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        let _ = std::fs::write(disk.path().join("filler"), vec![0; 2 * usize::try_from(DISK_BYTES).expect("small")]);
+        let metrics = disk.path().join("esatto.prom");
+        let service = harness.service_with(Implementation::Ours, |command| {
+            command.arg("--metrics-file").arg(&metrics);
+        });
+        let warning = format!("cannot write the metrics file {}: No space left on device", metrics.display());
+        assert!(service.log().contains(&warning), "{}", service.log());
+        Ok(())
+    });
+}
+
+#[test]
 fn of_a_path() {
     skip(|| {
         let harness = Harness::new();

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::document;
+use super::document::{self, Mistakes};
 use super::finding::{Finding, Severity};
 use super::options;
 use super::rules;
@@ -29,13 +29,14 @@ pub(crate) fn run(args: &options::Check) -> Result<ExitCode, Failure> {
 }
 
 fn report(file: &std::path::Path) -> Result<Report, Failure> {
-    let document = match document::read(file, None)? {
-        Ok(document) => document,
-        Err(mistakes) => return Ok(Report { name: mistakes.name, findings: mistakes.list }),
+    let (document, mut findings) = match document::read(file, None)? {
+        Ok(document) => (document, Vec::new()),
+        Err(Mistakes { list, rest: Some(rest), .. }) => (*rest, list),
+        Err(Mistakes { name, list, rest: None }) => return Ok(Report { name, findings: list }),
     };
-    let mut findings = rules::findings(&document.config, &document.encoded);
-    for finding in &mut findings {
-        document.locate(finding);
+    for mut finding in rules::findings(&document.config, &document.encoded) {
+        document.locate(&mut finding);
+        findings.push(finding);
     }
     findings.sort_by_key(|finding| finding.position().unwrap_or((usize::MAX, 0)));
     Ok(Report { name: document.name, findings })

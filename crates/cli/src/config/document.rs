@@ -73,6 +73,8 @@ pub(crate) struct Document {
 pub(crate) struct Mistakes {
     pub(crate) name: String,
     pub(crate) list: Vec<Finding>,
+    /// The config without these mistakes, if they are fields and values that are not known.
+    pub(crate) rest: Option<Box<Document>>,
 }
 
 /// Reads a file.
@@ -138,8 +140,21 @@ impl Document {
         });
         Ok(match decoded {
             Ok((encoded, places, config)) => Ok(Self { name, form, content, encoded, config, places }),
-            Err(list) => Err(Mistakes { name, list }),
+            Err(list) => {
+                let rest = (form == Form::Text).then(|| Self::without_unknown(&name, content)).transpose()?.flatten();
+                Err(Mistakes { name, list, rest: rest.map(Box::new) })
+            }
         })
+    }
+
+    /// Decodes a text without the fields and values of enums that are not known. Returns `None` if
+    /// it has other mistakes.
+    fn without_unknown(name: &str, content: Vec<u8>) -> Result<Option<Self>, Failure> {
+        let parser = esatto_text_format::Parser::new(trace_config::message()?).lossy(true);
+        let Ok((encoded, places)) = parser.parse_with_places(&content) else { return Ok(None) };
+        let Ok(config) = TraceConfig::decode(&encoded) else { return Ok(None) };
+        let (name, places) = (name.to_owned(), Some(places));
+        Ok(Some(Self { name, form: Form::Text, content, encoded, config, places }))
     }
 
     /// Sets the place of a finding. If the text does not have its field, that is the place of the

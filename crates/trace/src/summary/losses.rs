@@ -6,8 +6,8 @@ use esatto_schema::TraceConfigReader;
 use esatto_schema::trace_config::BufferConfigReader;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 
-use super::Summary;
 use super::machine_column::MachineColumn;
+use super::{SequenceSummary, Summary};
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
 use crate::service_report::{
@@ -271,10 +271,35 @@ impl Summary {
                 }
             };
         }
+        if loss.is_of_shared_memory() {
+            let remedy = loss.remedy(None);
+            return match self.crowded_program(loss) {
+                Some(name) => remedy.replace("NAME", &name.escape_default().to_string()),
+                None => remedy,
+            };
+        }
         let index: Option<usize> = loss.place.strip_prefix("buffer ").and_then(|index| index.parse().ok());
         let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
         let buffer = index.and_then(|index| config.buffers().nth(index));
         loss.remedy(buffer.and_then(|buffer| buffer.size_kb()).map(u64::from))
+    }
+
+    /// Returns the name of the program that found its shared memory full, as it told it to the
+    /// service. `None` if the trace does not tell, or several programs may be meant.
+    fn crowded_program(&self, loss: &Loss) -> Option<&str> {
+        let sequence: Option<u32> = loss.place.strip_prefix("sequence ").and_then(|id| id.parse().ok());
+        let is_meant = |of: &&SequenceSummary| match sequence {
+            Some(id) => of.id == id,
+            None => of.loss_causes.contains_key(SMB_FULL),
+        };
+        let mut pids = self.sequences.iter().filter(is_meant).map(|of| (of.machine_id, of.pid));
+        let (machine, pid) = pids.next()?;
+        if !pids.all(|other| other == (machine, pid)) {
+            return None;
+        }
+        let pid = i64::from(pid?);
+        let process = self.processes.iter().find(|process| (process.machine_id, process.pid) == (machine, pid))?;
+        process.cmdline.first().or(process.name.as_ref()).map(String::as_str)
     }
 
     /// Returns `clear_period_ms` of the config: the time after which programs send names again. It

@@ -1,10 +1,11 @@
 //! [`Program`]: the recorded command.
 
 use core::time::Duration;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
@@ -27,6 +28,24 @@ const WAIT_FOR: (&str, &str) = ("ESATTO_WAIT_FOR", "service");
 
 /// Exit status of a command whose own one is unknown.
 const EXIT_FAILURE: u8 = 1;
+
+/// Returns a folder of PATH that this user may not look into, if no other one has the command. The
+/// system then reports a missing permission.
+fn closed_folder(command: &OsStr) -> Option<PathBuf> {
+    if command.as_encoded_bytes().contains(&b'/') {
+        return None;
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut closed = None;
+    for folder in std::env::split_paths(&path) {
+        match folder.join(command).metadata() {
+            Ok(_) => return None,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => closed = closed.or(Some(folder)),
+            Err(_) => {}
+        }
+    }
+    closed
+}
 
 /// The recorded command.
 #[derive(Debug)]
@@ -56,10 +75,14 @@ impl Program {
             command.stdout(stderr.attempt(|| "cannot redirect the output of the command".to_owned())?);
         }
         let child = command.spawn().map_err(|e| {
-            let failure = Failure::new(format!("cannot start {}", name.to_string_lossy()), &e);
-            match e.kind() {
-                io::ErrorKind::NotFound => failure.hint("check the spelling and PATH"),
-                _ => failure,
+            let what = format!("cannot start {}", name.to_string_lossy());
+            match (e.kind(), closed_folder(name)) {
+                (io::ErrorKind::PermissionDenied, Some(folder)) => {
+                    let why = format!("not found; this user may not look into {}, which is in PATH", folder.display());
+                    Failure::new(what, why).hint("check the spelling and PATH")
+                }
+                (io::ErrorKind::NotFound, _) => Failure::new(what, &e).hint("check the spelling and PATH"),
+                _ => Failure::new(what, &e),
             }
         })?;
         let ending = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();

@@ -18,6 +18,9 @@ use crate::trace_output::Output;
 /// Advice for a config whose triggers come too often.
 const LIMIT_TRIGGERS: &str = "`max_per_24_h` in the config limits a trigger.";
 
+/// Names of programs in a line.
+const SHOWN_NAMES: usize = 8;
+
 /// Says that triggers came more often than the config allows.
 pub(super) fn limited(triggers: u64) -> String {
     let s = if triggers == 1 { "" } else { "s" };
@@ -85,6 +88,9 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
             if recorded.gaps == 1 { "" } else { "s" }
         );
     }
+    for line in unused_wishes(recorded, config) {
+        say!("{}", Line(line));
+    }
     if let Some(line) = recorded.machine.kernel_losses() {
         say!("{line}");
     }
@@ -148,6 +154,25 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
         None if path.is_relative() => inform!("The service wrote the trace into {name}, in the folder of the service."),
         None => inform!("The service wrote the trace into {name}."),
     }
+}
+
+/// Tells which sizes of shared memory in the config are for programs that were not there.
+fn unused_wishes(recorded: &Recorded, config: &TraceConfig) -> Vec<String> {
+    let programs = &recorded.programs;
+    if !programs.is_known || programs.omitted > 0 {
+        return Vec::new();
+    }
+    let names: BTreeSet<&str> = programs.programs.iter().map(|program| program.name.as_str()).collect();
+    let wanted = config.producers.iter().filter_map(|wish| wish.producer_name.as_ref());
+    let wanted = wanted.map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned());
+    let unused = wanted.filter(|name| !names.contains(name.as_str()));
+    let shown = names.iter().take(SHOWN_NAMES).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let line = |name| {
+        format!(
+            "`producers {{ producer_name: {name:?} }}` had no effect: no program has this name. The names are: {shown}."
+        )
+    };
+    if names.is_empty() { Vec::new() } else { unused.map(line).collect() }
 }
 
 /// Returns the file that the service writes by itself.
