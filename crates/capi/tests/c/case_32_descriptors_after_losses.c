@@ -2,7 +2,8 @@
 
 #include "events.h"
 
-enum { EVENTS = 100000 };
+/* Thirty events fill the memory, so that the service cannot keep up. All fit into its buffer. */
+enum { EVENTS = 1500, TEXT_BYTES = 2000 };
 
 int main(int argc, char** argv) {
   begin_test(argc, argv);
@@ -21,11 +22,14 @@ int main(int argc, char** argv) {
   struct PerfettoTeHlProtoField* const fields[] = {F(parent), F(name), F(is_counter), NULL};
   struct PerfettoTeHlExtraProtoTrack counter = {{PERFETTO_TE_HL_EXTRA_TYPE_PROTO_TRACK}, process ^ 32, fields};
   struct PerfettoTeHlExtraNamedTrack named = {{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, "my track", 3, process, false};
+  static char long_text[TEXT_BYTES + 1];
+  memset(long_text, 'x', TEXT_BYTES);
+  struct PerfettoTeHlExtraDebugArgString text = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, "text", long_text};
   for (int i = 0; i < EVENTS; i++) {
     struct PerfettoTeHlExtraCounterInt64 value = {{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_INT64}, i};
-    emit(net, PERFETTO_TE_TYPE_COUNTER, NULL, X(counter), X(value));
+    emit(net, PERFETTO_TE_TYPE_COUNTER, NULL, X(counter), X(value), X(text));
+    instant(net, "on named", X(named), X(text));
   }
-  for (int i = 0; i < EVENTS; i++) instant(net, "on named", X(named));
   stop_and_finish(session, "trace");
   return 0;
 }

@@ -86,7 +86,7 @@ pub(super) fn tracks_after_losses(run: &Run) -> Result<(), Skip> {
         }
     }
     println!("{losses} losses, {events} events, {descriptions:?}");
-    assert!(losses > 2 && events > 100, "{losses} losses, {events} events");
+    assert!(losses > 0 && events > 100, "{losses} losses, {events} events");
     assert!(descriptions["my counter"] > 1 && descriptions["my track"] > 1, "{descriptions:?}");
     Ok(())
 }
