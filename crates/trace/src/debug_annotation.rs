@@ -285,13 +285,9 @@ fn flatten_named(prefix: (Symbol, Symbol), annotation: &RawAnnotation<'_>, out: 
     if matches!(annotation.value, RawValue::Empty) {
         return;
     }
-    let strings = out.texts().1;
-    let mut name = annotation.name.symbol(strings);
-    // These characters have a meaning in keys.
-    if strings.get(name).contains(KEY_CHARACTERS) {
-        let text = strings.get(name).replace(KEY_CHARACTERS, "_");
-        name = strings.add_str(&text);
-    }
+    let (known, strings) = out.texts();
+    let name = annotation.name.symbol(strings);
+    let name = known.plain(name, strings);
     if let Some(keys) = member(prefix, name, out) {
         flatten_value(keys, &annotation.value, out);
     }
@@ -373,6 +369,8 @@ fn flatten_json((flat_key, key): (Symbol, Symbol), value: &serde_json::Value, ou
 #[derive(Debug, Default)]
 pub(crate) struct ArgKeys {
     members: HashMap<(Symbol, Symbol), Symbol>,
+    /// Names, and what keys have of them.
+    plain_names: HashMap<Symbol, Symbol>,
     debug: Option<Symbol>,
     used: u64,
     allowed: u64,
@@ -412,6 +410,18 @@ impl ArgKeys {
         let key = self.make(strings, [&first, ".", &last])?;
         self.members.insert((prefix, name), key);
         Some(key)
+    }
+
+    /// Returns a name without characters that have a meaning in keys. Each name is searched once,
+    /// because a long one may have many uses.
+    fn plain(&mut self, name: Symbol, strings: &mut Strings) -> Symbol {
+        *self.plain_names.entry(name).or_insert_with(|| {
+            if !strings.get(name).contains(KEY_CHARACTERS) {
+                return name;
+            }
+            let text = strings.get(name).replace(KEY_CHARACTERS, "_");
+            strings.add_str(&text)
+        })
     }
 
     pub(crate) fn element(&mut self, prefix: Symbol, index: usize, strings: &mut Strings) -> Option<Symbol> {
