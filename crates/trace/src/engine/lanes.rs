@@ -6,6 +6,9 @@ use crate::string_table::Symbol;
 use crate::tables::Row;
 use hashbrown::HashMap;
 
+/// Lanes that are searched for the place of a slice; if all of them have one, it gets a new lane.
+const MAX_SEARCHED_LANES: usize = 1024;
+
 /// Tracks that are shown as one. Slices of them may overlap, so they have lanes. A member takes its
 /// last lane again if no other member has it, and otherwise the first lane without open slices.
 #[derive(Debug, Default)]
@@ -87,7 +90,8 @@ impl Lanes {
 
     /// Returns the first lane for a slice that is whole from the start.
     pub(crate) fn take_timed(&self, ts: i64) -> Option<usize> {
-        self.timed.iter().copied().find(|&lane| self.lanes[lane].end <= ts)
+        let mut searched = self.timed.iter().copied().take(MAX_SEARCHED_LANES);
+        searched.find(|&lane| self.lanes[lane].end <= ts)
     }
 
     /// Adds a lane for slices that are whole from the start.
@@ -153,6 +157,20 @@ impl LaneGroups {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_ends_however_many_lanes_there_are() {
+        let mut lanes = Lanes::default();
+        for index in 0..MAX_SEARCHED_LANES {
+            assert_eq!(lanes.take_timed(5), None);
+            let lane = lanes.push_timed(Row::new(index));
+            lanes.set_end(lane, 100);
+        }
+        // This one is free, but beyond those that are searched.
+        let beyond = lanes.push_timed(Row::new(MAX_SEARCHED_LANES));
+        lanes.set_end(beyond, 1);
+        assert_eq!((lanes.take_timed(5), lanes.take_timed(100)), (None, Some(0)));
+    }
 
     #[test]
     fn a_member_takes_its_lane_again_unless_another_has_it() {
