@@ -191,7 +191,7 @@ impl Import {
             self.engine.sort_error = Some(error);
         }
         context.finish(trace_clock);
-        self.work += clocks.work();
+        self.work += clocks.work() + context.slices.work;
         self.engine.tables = core::mem::take(&mut context.tables);
         (self.context, self.clocks, self.machines) = (context, clocks, machines);
         (self.survey, self.sequences) = (survey, sequences);

@@ -17,6 +17,8 @@ pub(crate) struct Slices {
     open: Vec<Vec<Row>>,
     /// Ends that closed a slice around open ones.
     pub(super) misplaced_ends: u64,
+    /// Open slices that were looked at.
+    pub(super) work: u64,
     /// Flows that end at the next slice of a track, by machine and number.
     awaiting: HashMap<Row, Vec<(u32, u64)>>,
     /// Those whose slice has begun.
@@ -60,6 +62,7 @@ impl Slices {
     /// Closes slices that have ended by `ts`, by the rules of the trace processor. Returns false if
     /// a whole slice of `new_dur` would end after one that contains its begin.
     pub(crate) fn expire(&mut self, tables: &mut Tables, stats: &mut Stats, track: Row, ts: i64, new_dur: i64) -> bool {
+        self.work += self.open.get(track.index()).map_or(0, Vec::len) as u64;
         let stack = self.stack(track);
         let mut has_open = false;
         for place in (0..stack.len()).rev() {
@@ -141,6 +144,7 @@ impl Slices {
         category: Option<Symbol>,
     ) -> Option<Row> {
         self.expire(tables, stats, track, ts, PENDING);
+        self.work += self.open.get(track.index()).map_or(0, Vec::len) as u64;
         let stack = self.stack(track);
         let matches = |slice: &Row| {
             let index = slice.index();
