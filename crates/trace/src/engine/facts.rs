@@ -7,6 +7,8 @@ use esatto_schema::{
     ftrace_cpu_stats, ftrace_stats, trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event,
 };
 
+use hashbrown::HashMap;
+
 use super::context::Context;
 use super::stats::Fact;
 use super::task_state::kernel_version;
@@ -148,12 +150,12 @@ impl Context {
         self.facts.insert(name, fact);
     }
 
-    /// Converts the times of the snapshots of a machine to that of the host.
-    pub(super) fn convert_snapshots(&mut self, machine: u32, ahead: i64) {
-        let Some(row) = self.processes.machine_row(machine).filter(|_| ahead != 0) else { return };
+    /// Converts the times of snapshots to those of the host. Machines are ahead by `aheads`.
+    pub(super) fn convert_snapshots(&mut self, aheads: &HashMap<Row, i64>) {
         let table = &mut self.tables.clock_snapshot;
-        for (ts, _) in table.ts.iter_mut().zip(&table.machine_id).filter(|(_, own)| **own == Some(row)) {
-            *ts = ts.saturating_sub(ahead);
+        for (ts, machine) in table.ts.iter_mut().zip(&table.machine_id) {
+            let ahead = machine.and_then(|machine| aheads.get(&machine));
+            *ts = ts.saturating_sub(ahead.copied().unwrap_or(0));
         }
     }
 

@@ -176,17 +176,18 @@ impl Import {
             sequence.state = State::default();
         }
         let trace_clock = clocks.trace_clock();
-        let mut sorted = Vec::new();
+        let (mut sorted, mut aheads) = (Vec::new(), hashbrown::HashMap::new());
         for (machine, mut sorter) in sorters {
             self.engine.sort_error = sorter.failure.take().or_else(|| self.engine.sort_error.take());
             let ahead = machines.ahead(machine, trace_clock).unwrap_or(0);
             context.note_ftrace_start(machine, ahead);
-            context.convert_snapshots(machine, ahead);
+            aheads.extend(context.processes.machine_row(machine).map(|row| (row, ahead)));
             match sorter.into_sorted() {
                 Ok(records) => sorted.push(Source { machine, ahead, records }),
                 Err(error) => self.engine.sort_error = Some(error),
             }
         }
+        context.convert_snapshots(&aheads);
         if let Err(error) = context.import(&mut sorted) {
             self.engine.sort_error = Some(error);
         }
