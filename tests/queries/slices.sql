@@ -29,7 +29,7 @@ select s.name, count(*) as n from slice s where arg_set_id is not null group by 
 -- distinct argument sets of slices
 select count(distinct arg_set_id) as n from slice;
 -- arguments of slices
-select s.ts, s.name, a.flat_key, a.key, a.int_value, a.string_value, a.real_value, a.value_type from slice s join args a using (arg_set_id) where a.key not like '%passthrough_utid' and a.key not in ('utid', 'end_utid') and a.key not like '%.mapping_id' order by 1, 2, 4, 5, 6 limit 3000;
+select s.ts, s.name, a.flat_key, a.key, a.int_value, a.string_value, a.real_value, a.value_type from slice s join args a using (arg_set_id) where a.key not like '%passthrough_utid' and a.key not in ('utid', 'end_utid') and a.key not like '%.mapping_id' and (a.string_value is null or a.key not like 'debug.%' or a.string_value not glob '*[\<"'||char(10)||char(13)||char(9)||']*') order by 1, 2, 4, 5, 6 limit 3000;
 -- threads that wrote slices of other tracks
 select s.ts, s.name, t.tid from slice s join thread t on t.utid = extract_arg(s.arg_set_id, 'legacy_event.passthrough_utid') order by 1, 2, 3 limit 1000;
 -- keys of arguments of slices

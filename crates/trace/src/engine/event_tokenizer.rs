@@ -1,13 +1,13 @@
 //! Decoder of one `TrackEvent`, with the state of its sequence.
 
-use esatto_protozero::{Fields, Value};
+use esatto_protozero::Fields;
 use esatto_schema::{interned_data, log_message, source_location, task_execution, track_event};
 
 use super::context::Context;
 use super::event_details::EventDetail;
 use super::event_tracks::{CounterInfo, EventTracks, Slot};
 use super::proto_args::ProtoArgs;
-use super::record::{LegacyRecord, LogRecord, Put as _};
+use super::record::{LegacyRecord, LogRecord};
 use super::tokenizer::Tokenizer;
 use crate::debug_annotation::{AnnotationErrors, AnnotationReader, RawAnnotation};
 use crate::event_type::CounterValue;
@@ -61,20 +61,6 @@ impl<'p> Location<'p> {
 /// Numbers of fields that others than the authors of the schema may use.
 const FIRST_EXTENSION: u32 = 1000;
 
-/// Appends an encoded field.
-fn put_field(out: &mut Vec<u8>, f: &esatto_protozero::Field<'_>) {
-    out.number(u64::from(f.id) << 3 | f.value.wire_type() as u64);
-    match f.value {
-        Value::Varint(v) => out.number(v),
-        Value::Fixed64(v) => out.extend(v.to_le_bytes()),
-        Value::Fixed32(v) => out.extend(v.to_le_bytes()),
-        Value::Bytes(bytes) => {
-            out.index(bytes.len());
-            out.extend(bytes);
-        }
-    }
-}
-
 impl Tokenizer {
     /// Returns the method that a message of Chromium's IPC calls: its file and its address.
     fn mojo_method(&mut self, id: u32, f: &esatto_protozero::Field<'_>, sequence: usize) -> Option<(Row, u64)> {
@@ -88,7 +74,9 @@ impl Tokenizer {
         let entry = self.sequences[sequence].state.entry(table, iid)?;
         let find = |id: u32| Fields::new(entry).find(|f| f.id == id).map_or(0, |f| f.as_u64());
         let (mapping, rel_pc) = (find(field::MAPPING_ID), find(field::REL_PC));
-        Some((self.mapping(sequence, mapping)?, rel_pc))
+        let thread = self.context.generations[self.generation(sequence)].thread;
+        let process = thread.and_then(|(pid, _)| self.process_of_stacks(pid));
+        Some((self.mapping(sequence, process, mapping)?, rel_pc))
     }
 
     /// Decodes an event into `self.event`. Returns false if it breaks a rule.
@@ -261,11 +249,12 @@ impl Tokenizer {
         if !list.is_empty() || !typed_more.is_empty() {
             let args = &mut event.args;
             let (types, keys) = (&self.context.types, &mut self.context.arg_keys);
-            let mut out = ProtoArgs { types, state, keys, strings, args, depth: 0, native, errors: 0 };
+            let late = Some(&mut event.late);
+            let mut out = ProtoArgs { types, state, keys, strings, args, late, depth: 0, native, errors: 0 };
             let mut counts = Vec::new();
             for (id, f) in typed_more {
                 if !out.add_event_field(id, &f, &mut counts) && id >= FIRST_EXTENSION {
-                    put_field(&mut event.late, &f);
+                    out.put_off_event_field(&f);
                 }
             }
             for annotation in &list {

@@ -24,6 +24,7 @@ mod kernel_tasks;
 mod kernel_track_events;
 mod lane_groups;
 mod lanes;
+mod late_fields;
 mod legacy_events;
 mod meminfo_names;
 mod network_events;

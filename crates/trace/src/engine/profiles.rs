@@ -21,6 +21,12 @@ const REALTIME: u32 = 1;
 const MONOTONIC_COARSE: u32 = 4;
 /// Frames of a call stack that are read.
 const MAX_FRAMES: usize = 1 << 12;
+/// Frames, call stacks and mappings that belong to one process of a sequence. Those that come after
+/// so many are shared by all processes, so that few bytes that name many processes do not become
+/// many rows.
+const MAX_ROWS_OF_PROCESSES: usize = 1 << 20;
+/// Length of a build id that is text: that of a module of Chromium.
+const CHROMIUM_BUILD_ID: usize = 33;
 /// Field of an `InternedString`.
 const TEXT: u32 = 2;
 
@@ -31,8 +37,14 @@ impl Tokenizer {
         text.map_or_else(Vec::new, |text| text.as_bytes().to_vec())
     }
 
-    pub(super) fn mapping(&mut self, sequence: usize, iid: u64) -> Option<Row> {
-        let key = (self.generation(sequence), iid);
+    /// Returns the process whose memory a mapping describes, as long as there are few.
+    pub(super) fn process_of_stacks(&self, pid: i64) -> Option<i64> {
+        (self.stacks.rows_of_processes < MAX_ROWS_OF_PROCESSES).then_some(pid)
+    }
+
+    /// Returns an interned mapping of a process, if the process is known.
+    pub(super) fn mapping(&mut self, sequence: usize, process: Option<i64>, iid: u64) -> Option<Row> {
+        let key = (self.generation(sequence), process, iid);
         if let Some(&row) = self.stacks.mappings.get(&key) {
             return Some(row);
         }
@@ -57,21 +69,33 @@ impl Tokenizer {
             name.extend(self.interned_text(sequence, interned::MAPPING_PATHS, part));
         }
         let build_id = self.interned_text(sequence, interned::BUILD_IDS, build_id);
-        let digits: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let strings = &mut self.context.tables.strings;
-        let (build_id, name) = (strings.add_str(&digits), strings.add(&name));
+        let build_id = if build_id.len() == CHROMIUM_BUILD_ID {
+            strings.add(&build_id)
+        } else {
+            let digits: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+            strings.add_str(&digits)
+        };
+        let name = strings.add(&name);
         let table = &mut self.context.tables.stack_profile_mapping;
-        let row = *self.stacks.same_mappings.entry((sequence, numbers, build_id, name)).or_insert_with(|| {
+        let mut add = || {
             let [exact_offset, start_offset, start, end, load_bias] = numbers;
             let (build_id, name) = (Some(build_id), Some(name));
             table.push(MappingRow { build_id, exact_offset, start_offset, start, end, load_bias, name })
-        });
+        };
+        let [_, _, start, end, _] = numbers;
+        let row = if process.is_some() && start != end {
+            self.stacks.rows_of_processes += 1;
+            add()
+        } else {
+            *self.stacks.same_mappings.entry((numbers, build_id, name)).or_insert_with(add)
+        };
         self.stacks.mappings.insert(key, row);
         Some(row)
     }
 
-    fn frame(&mut self, sequence: usize, iid: u64) -> Option<Row> {
-        let key = (self.generation(sequence), iid);
+    fn frame(&mut self, sequence: usize, process: Option<i64>, iid: u64) -> Option<Row> {
+        let key = (self.generation(sequence), process, iid);
         if let Some(&row) = self.stacks.frames.get(&key) {
             return Some(row);
         }
@@ -85,7 +109,7 @@ impl Tokenizer {
                 _ => {}
             }
         }
-        let mapping = self.mapping(sequence, mapping)?;
+        let mapping = self.mapping(sequence, process, mapping)?;
         let name = self.interned_text(sequence, interned::FUNCTION_NAMES, function);
         let name = self.context.tables.strings.add(&name);
         let table = &mut self.context.tables.stack_profile_frame;
@@ -94,13 +118,15 @@ impl Tokenizer {
             .same_frames
             .entry((name, mapping, rel_pc))
             .or_insert_with(|| table.push(FrameRow { name: Some(name), mapping, rel_pc, deobfuscated_name: None }));
+        self.stacks.rows_of_processes += usize::from(process.is_some());
         self.stacks.frames.insert(key, row);
         Some(row)
     }
 
     /// Returns an interned call stack.
-    fn callsite(&mut self, sequence: usize, iid: u64) -> Option<Row> {
-        let key = (self.generation(sequence), iid);
+    fn callsite(&mut self, sequence: usize, pid: i64, iid: u64) -> Option<Row> {
+        let process = self.process_of_stacks(pid);
+        let key = (self.generation(sequence), process, iid);
         if let Some(&row) = self.stacks.callsites.get(&key) {
             return Some(row);
         }
@@ -108,7 +134,8 @@ impl Tokenizer {
         let mut parent = None;
         let frames = Fields::new(&entry).filter(|f| f.id == 2).take(MAX_FRAMES);
         for (depth, frame) in frames.enumerate() {
-            let frame_id = self.frame(sequence, frame.as_u64())?;
+            let frame_id = self.frame(sequence, process, frame.as_u64())?;
+            self.stacks.rows_of_processes += usize::from(process.is_some());
             let table = &mut self.context.tables.stack_profile_callsite;
             parent = Some(*self.stacks.same_callsites.entry((parent, frame_id)).or_insert_with(|| {
                 let depth = u32::try_from(depth).unwrap_or(u32::MAX);
@@ -151,9 +178,10 @@ impl Tokenizer {
             Some(_) => self.context.stats.count("perf_samples_skipped_dataloss"),
             None => {}
         }
-        let callsite = callstack.and_then(|iid| self.callsite(sequence, iid));
+        let callsite = callstack.and_then(|iid| self.callsite(sequence, i64::from(pid), iid));
         let timebase = self.timebase_name(sequence);
-        let session = *self.perf_sessions.entry(sequence).or_insert(0);
+        let sessions = u32::try_from(self.perf_sessions.len()).unwrap_or(u32::MAX);
+        let session = *self.perf_sessions.entry(sequence).or_insert(sessions);
         self.push(machine, time, 0, |out| {
             out.kind(Kind::PerfSample);
             out.number(u64::from(cpu));
@@ -194,7 +222,7 @@ impl Tokenizer {
         let reader = streaming_profile_packet_reader(bytes);
         for (iid, delta) in reader {
             ts = ts.saturating_add(delta.saturating_mul(1000));
-            let Some(callsite) = self.callsite(sequence, iid) else {
+            let Some(callsite) = self.callsite(sequence, pid, iid) else {
                 self.context.stats.count("stackprofile_parser_error");
                 continue;
             };
@@ -249,7 +277,7 @@ impl Tokenizer {
                         _ => {}
                     }
                 }
-                let Some(callsite) = self.callsite(sequence, iid) else {
+                let Some(callsite) = self.callsite(sequence, pid, iid) else {
                     self.context.stats.count("stackprofile_invalid_callstack_id");
                     continue;
                 };

@@ -3,6 +3,7 @@
 use esatto_protozero::{Field, Fields};
 use esatto_schema::interned_data;
 
+use super::late_fields;
 use super::proto_descriptors::{FieldType, ProtoTypes, TYPE_ENUM, TYPE_MESSAGE};
 use crate::debug_annotation::{AnnotationErrors, AnnotationReader, ArgKeys, ArgWriter};
 use crate::packet_sequence::State;
@@ -51,6 +52,8 @@ pub(super) struct ProtoArgs<'t> {
     pub(super) keys: &'t mut ArgKeys,
     pub(super) strings: &'t mut Strings,
     pub(super) args: &'t mut Vec<Arg>,
+    /// Fields whose types are not known yet; `None` if there is no later time.
+    pub(super) late: Option<&'t mut Vec<u8>>,
     /// Number of messages around the annotation that is being read.
     pub(super) depth: usize,
     /// The method that a message of Chromium's IPC calls: its file and its address.
@@ -73,8 +76,13 @@ impl ArgWriter for ProtoArgs<'_> {
         let name = name.strip_prefix('.').unwrap_or(&name);
         let name = name.strip_prefix("perfetto.protos.").unwrap_or(name);
         let depth = self.depth;
-        let is_known = self.add_message(name, bytes, Some(keys), depth);
-        self.errors += i64::from(!is_known);
+        if self.add_message(name, bytes, Some(keys), depth) {
+            return;
+        }
+        match &mut self.late {
+            Some(late) => late_fields::put_message(late, self.strings.add_str(name), Some(keys), bytes),
+            None => self.errors += 1,
+        }
     }
 }
 
@@ -91,12 +99,21 @@ impl ProtoArgs<'_> {
             is_empty = false;
             if let Some(field) = types.field(message, f.id) {
                 self.add_field(field, &f, keys, &mut counts, depth);
+            } else if let Some(late) = &mut self.late {
+                late_fields::put_message_field(late, self.strings.add_str(message), keys, &f);
             }
         }
         if let (true, Some((flat_key, key))) = (is_empty, keys) {
             self.args.push(Arg { flat_key, key, value: ArgValue::Null });
         }
         true
+    }
+
+    /// Keeps a field of a track event until the trace has told all types.
+    pub(super) fn put_off_event_field(&mut self, f: &Field<'_>) {
+        if let Some(late) = &mut self.late {
+            late_fields::put_event_field(late, f);
+        }
     }
 
     /// Adds the arguments of a field of a track event, if it is one that makes arguments. Returns

@@ -7,12 +7,14 @@ use hashbrown::HashMap;
 /// Call stacks that are in the tables.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// Rows by generation and interning number.
-    pub(super) mappings: HashMap<(usize, u64), Row>,
-    pub(super) frames: HashMap<(usize, u64), Row>,
-    pub(super) callsites: HashMap<(usize, u64), Row>,
+    /// Rows by generation, process and interning number.
+    pub(super) mappings: HashMap<(usize, Option<i64>, u64), Row>,
+    pub(super) frames: HashMap<(usize, Option<i64>, u64), Row>,
+    pub(super) callsites: HashMap<(usize, Option<i64>, u64), Row>,
+    /// Rows that belong to one process, or that were looked up for one.
+    pub(super) rows_of_processes: usize,
     /// Rows by content.
-    pub(super) same_mappings: HashMap<(usize, [i64; 5], Symbol, Symbol), Row>,
+    pub(super) same_mappings: HashMap<([i64; 5], Symbol, Symbol), Row>,
     pub(super) same_frames: HashMap<(Symbol, Row, i64), Row>,
     pub(super) same_callsites: HashMap<(Option<Row>, Row), Row>,
     /// Time of the last sample of each sequence.

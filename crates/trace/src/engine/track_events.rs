@@ -1,7 +1,5 @@
 //! Import of track events in the order of time.
 
-use esatto_protozero::Fields;
-
 use super::context::{Context, Generation, WRITER_KEY};
 use super::event_details::ImportedEvent;
 use super::event_track_rows::EventTrack;
@@ -149,11 +147,13 @@ impl Context {
         }
         let state = State::default();
         let (keys, strings) = (&mut self.arg_keys, &mut self.tables.strings);
+        let types = &self.types;
         let mut out =
-            ProtoArgs { types: &self.types, state: &state, keys, strings, args, depth: 0, native: None, errors: 0 };
-        let mut counts = Vec::new();
-        for f in Fields::new(&event.late) {
-            out.add_event_field(f.id, &f, &mut counts);
+            ProtoArgs { types, state: &state, keys, strings, args, late: None, depth: 0, native: None, errors: 0 };
+        out.add_late(&event.late);
+        if out.errors > 0 {
+            let errors = out.errors;
+            self.stats.add("track_event_parser_errors", None, errors);
         }
     }
 
