@@ -16,3 +16,7 @@ select a.ts, p.pid, a.heap_name, a.count, a.size, c.depth, f.name, f.rel_pc from
 select p.pid, a.heap_name, sum(a.count) as n, sum(a.size) as bytes from heap_profile_allocation a join process p using (upid) group by 1, 2 order by 1, 2;
 -- values of the counters of perf events
 select c.ts, t.name, extract_arg(t.dimension_arg_set_id, 'cpu') as cpu, extract_arg(t.dimension_arg_set_id, 'perf_session_id') as session, c.value, extract_arg(t.source_arg_set_id, 'is_timebase') as is_timebase from counter c join track t on t.id = c.track_id where t.type = 'perf_cpu_counter' order by 1, 4, 3, 2;
+-- functions and lines of frames
+select f.name, f.rel_pc, m.name as mapping, s.name as function, s.source_file, s.line_number, s.id - s.symbol_set_id as position from stack_profile_frame f join stack_profile_mapping m on m.id = f.mapping join stack_profile_symbol s using (symbol_set_id) order by 1, 2, 3, 7;
+-- counts of lost samples and allocations
+select name, idx, value from stats where value != 0 and (name like 'perf_%' or name like 'heapprofd_%' or name like 'stackprofile_%') and name not like '%timestamp%' and name != 'heapprofd_missing_packet' order by 1, 2;

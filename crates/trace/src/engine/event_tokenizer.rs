@@ -74,9 +74,7 @@ impl Tokenizer {
         let entry = self.sequences[sequence].state.entry(table, iid)?;
         let find = |id: u32| Fields::new(entry).find(|f| f.id == id).map_or(0, |f| f.as_u64());
         let (mapping, rel_pc) = (find(field::MAPPING_ID), find(field::REL_PC));
-        let thread = self.context.generations[self.generation(sequence)].thread;
-        let process = thread.and_then(|(pid, _)| self.process_of_stacks(pid));
-        Some((self.mapping(sequence, process, mapping)?, rel_pc))
+        Some((self.mapping(sequence, mapping)?, rel_pc))
     }
 
     /// Decodes an event into `self.event`. Returns false if it breaks a rule.

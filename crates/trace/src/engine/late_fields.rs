@@ -1,11 +1,13 @@
 //! Fields of messages whose types are not known when they are read: the trace may describe an
 //! extension of the schema after them.
 
-use esatto_protozero::{Field, Fields, Value};
+use esatto_protozero::{Field, Value};
 
-use super::proto_args::{Keys, ProtoArgs};
 use super::record::{Get, Put as _};
 use crate::string_table::Symbol;
+
+/// Keys of an argument: without positions in lists, and with them. None at the top.
+pub(super) type Keys = Option<(Symbol, Symbol)>;
 
 /// A field of a track event.
 const OF_EVENT: u64 = 0;
@@ -57,47 +59,32 @@ fn put_field(out: &mut Vec<u8>, f: &Field<'_>) {
     out.extend(field);
 }
 
-impl ProtoArgs<'_> {
-    /// Adds the arguments of what was put off, now that the trace has told all types.
-    pub(super) fn add_late(&mut self, late: &[u8]) {
-        let mut late = Get(late);
-        let mut event_counts = Vec::new();
-        // Members of lists of the message that had the field before.
-        let (mut place, mut counts) = ((None, None), Vec::new());
-        while !late.0.is_empty() {
-            let kind = late.number();
-            let (mut message, mut keys) = (None, None);
-            if kind != OF_EVENT {
-                message = late.symbol();
-                keys = late.symbol().zip(late.symbol());
-            }
-            let length = late.index();
-            let Some((bytes, rest)) = late.0.split_at_checked(length) else { return };
-            late = Get(rest);
-            let name = message.map_or_else(String::new, |message| self.strings.owned(message));
-            match kind {
-                OF_EVENT => {
-                    for f in Fields::new(bytes) {
-                        self.add_event_field(f.id, &f, &mut event_counts);
-                    }
-                }
-                OF_MESSAGE => {
-                    if (message, keys) != place {
-                        place = (message, keys);
-                        counts.clear();
-                    }
-                    let types = self.types;
-                    for f in Fields::new(bytes) {
-                        if let Some(field) = types.field(&name, f.id) {
-                            self.add_field(field, &f, keys, &mut counts, 0);
-                        }
-                    }
-                }
-                _ => {
-                    let is_known = self.add_message(&name, bytes, keys, 0);
-                    self.errors += i64::from(!is_known);
-                }
-            }
+/// A thing that was put off.
+pub(super) enum Late<'l> {
+    /// Fields of a track event.
+    OfEvent(&'l [u8]),
+    /// Fields of a message with this type and these keys.
+    OfMessage(Symbol, Keys, &'l [u8]),
+    /// A message with this type and these keys.
+    Message(Symbol, Keys, &'l [u8]),
+}
+
+/// Iterates over what was put off.
+pub(super) fn read(late: &[u8]) -> impl Iterator<Item = Late<'_>> {
+    let mut late = Get(late);
+    core::iter::from_fn(move || {
+        if late.0.is_empty() {
+            return None;
         }
-    }
+        let kind = late.number();
+        let place = (kind != OF_EVENT).then(|| (late.symbol(), late.symbol().zip(late.symbol())));
+        let length = late.index();
+        let (bytes, rest) = late.0.split_at_checked(length)?;
+        late = Get(rest);
+        match place {
+            None => Some(Late::OfEvent(bytes)),
+            Some((message, keys)) if kind == OF_MESSAGE => Some(Late::OfMessage(message?, keys, bytes)),
+            Some((message, keys)) => Some(Late::Message(message?, keys, bytes)),
+        }
+    })
 }

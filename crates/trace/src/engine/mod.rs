@@ -4,6 +4,8 @@
 //! state of sequences and converts clocks. The sorter brings the records in the order of time, in
 //! bounded memory. The importers make the tables of them.
 
+mod android_log;
+mod call_stacks;
 mod chrome_names;
 pub(crate) mod context;
 mod counter_tracks;
@@ -16,6 +18,7 @@ mod facts;
 mod flows;
 mod ftrace;
 mod generic_event;
+mod heap_profiles;
 mod kernel_counters;
 mod kernel_event;
 mod kernel_slices;
@@ -28,11 +31,11 @@ mod late_fields;
 mod legacy_events;
 mod meminfo_names;
 mod network_events;
+mod perf_samples;
 mod power_events;
 mod print_markers;
 mod process_statistics;
 mod processes;
-mod profiles;
 mod proto_args;
 mod proto_descriptors;
 mod record;
@@ -40,6 +43,7 @@ mod scheduling;
 mod scheduling_state;
 mod slices;
 mod sorter;
+mod stack_samples;
 mod stacks;
 mod stats;
 pub(crate) mod survey;

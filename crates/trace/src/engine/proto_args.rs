@@ -3,7 +3,7 @@
 use esatto_protozero::{Field, Fields};
 use esatto_schema::interned_data;
 
-use super::late_fields;
+use super::late_fields::{self, Keys, Late};
 use super::proto_descriptors::{FieldType, ProtoTypes, TYPE_ENUM, TYPE_MESSAGE};
 use crate::debug_annotation::{AnnotationErrors, AnnotationReader, ArgKeys, ArgWriter};
 use crate::packet_sequence::State;
@@ -41,9 +41,6 @@ const EVENT_FIELDS: [u32; 15] = {
         field::SCREENSHOT,
     ]
 };
-
-/// Keys of an argument: without positions in lists, and with them. None at the top.
-pub(super) type Keys = Option<(Symbol, Symbol)>;
 
 /// Writer of the arguments of messages.
 pub(super) struct ProtoArgs<'t> {
@@ -113,6 +110,40 @@ impl ProtoArgs<'_> {
     pub(super) fn put_off_event_field(&mut self, f: &Field<'_>) {
         if let Some(late) = &mut self.late {
             late_fields::put_event_field(late, f);
+        }
+    }
+
+    /// Adds the arguments of what was put off, now that the trace has told all types.
+    pub(super) fn add_late(&mut self, late: &[u8]) {
+        let types = self.types;
+        let mut event_counts = Vec::new();
+        // Members of lists of the message that had the field before.
+        let (mut place, mut counts) = (None, Vec::new());
+        for late in late_fields::read(late) {
+            match late {
+                Late::OfEvent(fields) => {
+                    for f in Fields::new(fields) {
+                        self.add_event_field(f.id, &f, &mut event_counts);
+                    }
+                }
+                Late::OfMessage(message, keys, fields) => {
+                    if place != Some((message, keys)) {
+                        place = Some((message, keys));
+                        counts.clear();
+                    }
+                    let name = self.strings.owned(message);
+                    for f in Fields::new(fields) {
+                        if let Some(field) = types.field(&name, f.id) {
+                            self.add_field(field, &f, keys, &mut counts, 0);
+                        }
+                    }
+                }
+                Late::Message(message, keys, bytes) => {
+                    let name = self.strings.owned(message);
+                    let is_known = self.add_message(&name, bytes, keys, 0);
+                    self.errors += i64::from(!is_known);
+                }
+            }
         }
     }
 

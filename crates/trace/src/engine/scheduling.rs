@@ -61,19 +61,16 @@ impl Context {
         machine.wrapping_mul(MAX_LISTED_CPUS).wrapping_add(cpu)
     }
 
-    /// Lists a processor, and those with lower numbers. Returns its row.
+    /// Lists a processor. Returns its row.
     pub(crate) fn list_cpu(&mut self, machine: u32, cpu: u32) -> Option<Row> {
-        let listed = self.scheduling.listed.entry(machine).or_default();
         if cpu >= MAX_LISTED_CPUS {
             return None;
         }
         let machine_id = self.processes.machine_row(machine);
-        while listed.len() <= cpu as usize {
-            let cpu = u32::try_from(listed.len()).unwrap_or(u32::MAX);
-            let row = crate::tables::CpuRow { cpu, cluster_id: Some(0), processor: None, machine_id, capacity: None };
-            listed.push(self.tables.cpu.push(row));
-        }
-        listed.get(cpu as usize).copied()
+        let table = &mut self.tables.cpu;
+        Some(*self.scheduling.listed.entry((machine, cpu)).or_insert_with(|| {
+            table.push(crate::tables::CpuRow { cpu, cluster_id: Some(0), processor: None, machine_id, capacity: None })
+        }))
     }
 
     /// Imports a switch of the plain form. Returns the thread before.

@@ -14,8 +14,8 @@ pub(crate) struct Scheduling {
     pub(super) states: HashMap<(u32, u16), Option<Symbol>>,
     pub(super) running: Option<Symbol>,
     pub(super) runnable: Option<Symbol>,
-    /// Rows of the processors of each machine.
-    pub(super) listed: HashMap<u32, Vec<Row>>,
+    /// Rows of the processors, by machine.
+    pub(super) listed: HashMap<(u32, u32), Row>,
 }
 
 /// The last state of a thread.

@@ -16,7 +16,7 @@ use super::generic_event::GenericEvent;
 use super::kernel_event::{TIMESTAMP, function_field};
 use super::record::{Kind, Put as _, TrackEventRecord};
 use super::sorter::{Queue, Sorter};
-use super::stacks::Stacks;
+use super::stacks::{PerfSessions, Stacks};
 use super::survey::{Survey, widen};
 use crate::clock_conversion::{ClockKey, Clocks, clock_name};
 use crate::envelope::{Envelope, read_snapshot};
@@ -62,7 +62,7 @@ pub(crate) struct Tokenizer {
     /// Processors of machines that have a bundle of kernel events.
     ftrace_cpus: HashSet<(u32, u32)>,
     /// Instances of the data source of perf samples, by sequence.
-    pub(super) perf_sessions: HashMap<usize, u32>,
+    pub(super) perf: PerfSessions,
 }
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Tokenizer {
             snapshots: HashMap::new(),
             stacks: Stacks::default(),
             ftrace_cpus: HashSet::new(),
-            perf_sessions: HashMap::new(),
+            perf: PerfSessions::default(),
         }
     }
 
@@ -244,6 +244,7 @@ impl Tokenizer {
                 self.add_heap_profile(payload, sequence, machine, time);
             }
             packet_field::STREAMING_PROFILE_PACKET => self.add_stack_samples(payload, sequence, machine),
+            packet_field::MODULE_SYMBOLS => self.keep_symbols(payload),
             packet_field::ANDROID_LOG => self.add_log(payload, machine),
             packet_field::PROCESS_TREE
             | packet_field::PROCESS_STATS
@@ -537,6 +538,7 @@ impl Tokenizer {
                 }
             }
         }
+        self.resolve_symbols();
         if self.context.arg_keys.left_out > 0 {
             let number = i64::try_from(self.context.arg_keys.left_out).unwrap_or(i64::MAX);
             self.context.stats.add("arguments_left_out", None, number);

@@ -25,7 +25,7 @@ pub use service::{
 };
 pub use stacks::{
     AllocationRow, AllocationTable, CallsiteRow, CallsiteTable, FrameRow, FrameTable, MappingRow, MappingTable,
-    PerfSampleRow, PerfSampleTable, StackSampleRow, StackSampleTable,
+    PerfSampleRow, PerfSampleTable, StackSampleRow, StackSampleTable, SymbolRow, SymbolTable,
 };
 pub use tracks::{ProcessRow, ProcessTable, ThreadRow, ThreadTable, TrackRow, TrackTable};
 
@@ -77,6 +77,8 @@ pub struct Tables {
     pub stack_profile_mapping: MappingTable,
     /// Places in code.
     pub stack_profile_frame: FrameTable,
+    /// Functions and lines of places in code.
+    pub stack_profile_symbol: SymbolTable,
     /// Call stacks, as a tree of frames.
     pub stack_profile_callsite: CallsiteTable,
     /// Allocations of heap profiles.
@@ -134,6 +136,7 @@ impl Tables {
             &self.clock_snapshot,
             &self.stack_profile_mapping,
             &self.stack_profile_frame,
+            &self.stack_profile_symbol,
             &self.stack_profile_callsite,
             &self.heap_profile_allocation,
             &self.perf_sample,

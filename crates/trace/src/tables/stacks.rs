@@ -33,8 +33,24 @@ table! {
         mapping: Vec<Row>,
         /// Its address in that file.
         rel_pc: Vec<i64>,
+        /// Functions and lines of the address: their first row in `stack_profile_symbol`.
+        symbol_set_id: Vec<Option<Row>>,
         /// Its name before it was shortened.
         deobfuscated_name: Vec<Option<Symbol>>,
+    }
+}
+
+table! {
+    /// Functions and lines of addresses, in sets: the function that is inlined deepest comes first.
+    SymbolTable of SymbolRow as "stack_profile_symbol" {
+        /// The first row of the set.
+        symbol_set_id: Vec<Row>,
+        /// The function.
+        name: Vec<Option<Symbol>>,
+        /// Its source file.
+        source_file: Vec<Option<Symbol>>,
+        /// The line in that file.
+        line_number: Vec<Option<u32>>,
     }
 }
 
