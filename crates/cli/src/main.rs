@@ -50,6 +50,7 @@ mod ring_size;
 mod service_connection;
 mod service_state;
 mod session_list;
+mod shell_word;
 mod snapshots;
 mod start_time;
 mod stop_signal;

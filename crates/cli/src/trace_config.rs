@@ -16,6 +16,7 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 use crate::failure::{Attempt as _, Failure};
 use crate::file_kind::is_trace_of_service;
 use crate::missing_trigger::MissingTrigger;
+use crate::shell_word::ShellWord;
 
 /// Longest text of a config.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -103,7 +104,8 @@ pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
         false => from_encoding(&name, &text),
     };
     if config.as_ref().map_or(true, |config| config.data_sources.is_empty()) && is_trace_of_service(&text) {
-        let hint = format!("-c takes a config, -o the trace; `esatto info {name}` shows what the trace contains");
+        let word = ShellWord::new(path);
+        let hint = format!("-c takes a config, -o the trace; `esatto info {word}` shows what the trace contains");
         return Err(Failure::new(format!("cannot use the config {name}"), "it is a trace").hint(hint));
     }
     config
@@ -223,7 +225,8 @@ fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
     let encoded = parser.parse(text).map_err(|errors| {
         // No field of the text format begins like an object of JSON.
         if text.trim_ascii_start().starts_with(b"{") {
-            let hint = format!("`esatto config convert {name} --to text -o CONFIG.cfg` makes a text of it");
+            let word = ShellWord::new(name);
+            let hint = format!("`esatto config convert {word} --to text -o CONFIG.cfg` makes a text of it");
             return Failure::new(format!("cannot use the config {name}"), "it is JSON, not text or binary").hint(hint);
         }
         let noun = if errors.len() == 1 { "mistake" } else { "mistakes" };

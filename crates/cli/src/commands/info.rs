@@ -5,11 +5,13 @@ use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 
+use esatto_trace::escape::Line;
 use esatto_trace::{Error, Summary};
 
 use crate::args;
 use crate::console;
 use crate::failure::{Attempt as _, Failure};
+use crate::shell_word::ShellWord;
 use crate::trace_config;
 use crate::trace_output::is_being_written;
 
@@ -17,8 +19,8 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     let mut summary = read(&args.file)?;
     let is_foreign = summary.good_packets() == 0 && !summary.errors.is_empty();
     if !args.json && !summary.errors.is_empty() && trace_config::is_config(&args.file) {
-        let name = args.file.display();
-        let hint = format!("`esatto record -c {name}` records with it");
+        let name = Line(args.file.display());
+        let hint = format!("`esatto record -c {}` records with it", ShellWord::new(&args.file));
         return Err(Failure::new(format!("{name} is not a Perfetto trace"), "it is a recording config").hint(hint));
     }
     if is_foreign && !args.json {

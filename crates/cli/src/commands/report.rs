@@ -12,6 +12,7 @@ use esatto_trace::escape::Line;
 use crate::args;
 use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
+use crate::shell_word::ShellWord;
 use crate::trace_output::temporary_beside;
 
 /// The mark of our pages, within their first bytes.
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     if errors + losses > 0 {
         say!("It begins with what is missing: {losses} losses, {errors} errors of the file");
     }
-    say!("Open it in any browser; it needs no network: xdg-open {}", Line(output.display()));
+    say!("Open it in any browser; it needs no network: xdg-open {}", ShellWord::new(&output));
     Ok(ExitCode::SUCCESS)
 }
 

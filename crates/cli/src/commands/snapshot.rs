@@ -16,6 +16,7 @@ use esatto_schema::{
     CloneSessionRequest, DetachRequest, EnableTracingRequest, EnableTracingResponseReader, QueryCapabilitiesRequest,
     TraceConfig,
 };
+use esatto_trace::escape::Line;
 
 use super::sessions::end_detached;
 use crate::args::{self, SnapshotAction};
@@ -25,6 +26,7 @@ use crate::progress::Size;
 use crate::ring_size::resize;
 use crate::service_connection::{address, connect, lost};
 use crate::session_list::SessionList;
+use crate::shell_word::ShellWord;
 use crate::snapshots::save_clone;
 use crate::trace_config;
 use crate::trace_output::Output;
@@ -77,8 +79,8 @@ fn start(args: &args::SnapshotStart) -> Result<(), Failure> {
     say!(
         "The flight recorder {:?} runs. `esatto snapshot take {}` saves what it has, `esatto snapshot stop {}` ends it.",
         args.name,
-        args.name,
-        args.name
+        ShellWord::new(&args.name),
+        ShellWord::new(&args.name)
     );
     Ok(())
 }
@@ -147,11 +149,12 @@ fn take(name: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
     let what = format!("cannot save a snapshot of the session {name:?}");
     let has_events = save_clone(&address, &request, &mut output, &what)?;
     let bytes = output.final_bytes(false).unwrap_or(0);
-    let file = output.name().display();
+    let file = Line(output.name().display());
+    let word = ShellWord::new(output.name());
     if Output::is_stdout(output.name()) {
         say!("Wrote {} to stdout.", Size(bytes));
     } else if has_events {
-        say!("Wrote {} into {file}. Open it in https://ui.perfetto.dev, or run `esatto info {file}`.", Size(bytes));
+        say!("Wrote {} into {file}. Open it in https://ui.perfetto.dev, or run `esatto info {word}`.", Size(bytes));
     } else {
         say!("Wrote {} into {file}. It has no event: `esatto list` shows which programs are connected.", Size(bytes));
     }

@@ -14,6 +14,7 @@ use super::finding::Finding;
 use super::json;
 use crate::failure::Failure;
 use crate::file_kind::is_trace_of_service;
+use crate::shell_word::ShellWord;
 use crate::trace_config;
 
 /// Form of a config.
@@ -132,7 +133,7 @@ impl Document {
         let decoded = decoded.and_then(|(encoded, places)| match TraceConfig::decode(&encoded) {
             Ok(config) if config.data_sources.is_empty() && is_trace_of_service(&encoded) => {
                 let why = "it is a trace, no config";
-                let remedy = format!("`esatto info {name}` shows what it contains");
+                let remedy = format!("`esatto info {}` shows what it contains", ShellWord::new(&name));
                 Err(vec![Finding::mistake("", why).remedy(remedy)])
             }
             Ok(config) if encoded.is_empty() || !is_foreign(&config) => Ok((encoded, places, config)),

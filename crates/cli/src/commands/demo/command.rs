@@ -18,6 +18,7 @@ use crate::failure::{Attempt as _, Failure};
 use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
 use crate::recording_session::{RecordingSession, Transfer};
+use crate::shell_word::ShellWord;
 use crate::stop_signal::StopSignal;
 use crate::trace_config;
 use crate::trace_output::Output;
@@ -76,14 +77,14 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
         Ok(page) => format!(
             "To see the trace, open {0} in a browser; it needs no network:\n  xdg-open {0}\nOr open \
              https://ui.perfetto.dev and drop {name} on the page. The file stays in your browser.",
-            Line(page.display())
+            ShellWord::new(&page)
         ),
         Err(failure) => format!(
             "There is no report: {failure}\nTo see the trace, open https://ui.perfetto.dev and drop {name} on the \
              page. The file stays in your browser."
         ),
     };
-    let text = format!("{result}{table}\n{page}\nTo summarize it, run `esatto info {name}`.\n");
+    let text = format!("{result}{table}\n{page}\nTo summarize it, run `esatto info {}`.\n", ShellWord::new(&args.out));
     console::print(&text).attempt(|| "cannot show the result".to_owned())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ use crate::console::{inform, say};
 use crate::missed_programs::missed_programs;
 use crate::progress::Size;
 use crate::recording_session::Recorded;
+use crate::shell_word::ShellWord;
 use crate::trace_config::discards;
 use crate::trace_output::Output;
 
@@ -140,11 +141,12 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
     let Some((bytes, path)) = written else { return };
     let name = if Output::is_stdout(&path) { "stdout".into() } else { path.to_string_lossy() };
     let name = Line(name);
+    let word = ShellWord::new(&path);
     match bytes {
         Some(bytes) if recorded.has_events => {
             let has_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
             let next = if has_file {
-                format!(", or run `esatto report {name}` for a page that needs no network, or `esatto info {name}`")
+                format!(", or run `esatto report {word}` for a page that needs no network, or `esatto info {word}`")
             } else {
                 String::new()
             };

@@ -16,6 +16,7 @@ use super::options;
 use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
 use crate::presets::EVENTS;
+use crate::shell_word::ShellWord;
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &options::New) -> Result<ExitCode, Failure> {
@@ -42,7 +43,8 @@ pub(crate) fn run(args: &options::New) -> Result<ExitCode, Failure> {
     }
     write(&out, &text, args.force)?;
     let name = Line(out.display());
-    say!("Wrote {name}. Record with it: `esatto record -c {name}`. What it does: `esatto config explain {name}`.");
+    let word = ShellWord::new(&out);
+    say!("Wrote {name}. Record with it: `esatto record -c {word}`. What it does: `esatto config explain {word}`.");
     Ok(ExitCode::SUCCESS)
 }
 
