@@ -7,6 +7,7 @@ use super::event_details::EventDetails;
 use super::event_tracks::EventTracks;
 use super::flows::Flows;
 use super::generic_event::GenericEvent;
+use super::kernel_names::KernelNames;
 use super::kernel_state::{FtraceWindow, KernelSlices, Network, Power, ThreadCounters, Writers};
 use super::lanes::LaneGroups;
 use super::processes::Processes;
@@ -74,6 +75,7 @@ pub(crate) struct Context {
     pub(crate) arg_keys: ArgKeys,
     /// Types of fields that only some programs write.
     pub(crate) types: ProtoTypes,
+    pub(crate) kernel_names: KernelNames,
     /// Kernel events that the schema does not have, by the numbers of their fields.
     pub(crate) generic_events: HashMap<u32, GenericEvent>,
     /// Moments at which all data sources were flushed.

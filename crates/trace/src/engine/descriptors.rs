@@ -41,6 +41,13 @@ pub(crate) fn messages() -> &'static HashMap<String, MessageInfo> {
     })
 }
 
+/// Returns the kernel events of the schema, by the numbers of their fields in `FtraceEvent`.
+pub(crate) fn kernel_events() -> &'static MessageInfo {
+    static EVENTS: OnceLock<&'static MessageInfo> = OnceLock::new();
+    static NONE: OnceLock<MessageInfo> = OnceLock::new();
+    EVENTS.get_or_init(|| messages().get("FtraceEvent").unwrap_or_else(|| NONE.get_or_init(MessageInfo::new)))
+}
+
 /// Reads a `DescriptorProto`: its name and its fields.
 pub(crate) fn read_message(bytes: &[u8]) -> (String, MessageInfo) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

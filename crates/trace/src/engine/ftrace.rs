@@ -3,7 +3,7 @@
 use esatto_protozero::Fields;
 
 use super::context::Context;
-use super::descriptors::{MessageInfo, messages};
+use super::descriptors::{MessageInfo, kernel_events, messages};
 use super::kernel_event::{self as event, Event, Place};
 use super::kernel_state::FtraceWindow;
 use super::record::Get;
@@ -73,14 +73,15 @@ impl Context {
     /// Adds the row of an event.
     fn add_raw(&mut self, place: Place, id: u32, bytes: &[u8]) {
         let empty = MessageInfo::new();
-        let known = messages().get("FtraceEvent").and_then(|events| events.get(&id));
+        let known = kernel_events().get(&id);
         let (name, fields) = match (known, self.generic_events.get(&id)) {
             (Some(info), _) => (&info.name, messages().get(&info.message).unwrap_or(&empty)),
             (None, Some(event)) => (&event.name, &event.fields),
             (None, None) => return,
         };
         let strings = &mut self.tables.strings;
-        let name = Some(strings.add_str(name));
+        let names = &mut self.kernel_names;
+        let name = Some(names.event(id, name, strings));
         let function = event::function_field(id).zip(place.function);
         let mut args = Vec::new();
         for f in Fields::new(bytes) {
@@ -92,7 +93,7 @@ impl Context {
                     None => continue,
                 },
             };
-            args.push(Arg::new(strings.add_str(&field.name), value));
+            args.push(Arg::new(names.field(id, f.id, &field.name, strings), value));
         }
         self.push_raw_at(place, name, &mut args);
     }

@@ -6,7 +6,7 @@ use super::processes::NameSource;
 use super::record::Get;
 use super::scheduling::Switch;
 use crate::string_table::Symbol;
-use crate::tables::{ArgValue, Row};
+use crate::tables::{Arg, ArgValue, Row};
 
 /// Flag of `clone` for a new thread of the same process.
 const CLONE_THREAD: u64 = 0x0001_0000;
@@ -38,16 +38,19 @@ impl Context {
         switch: &Switch,
         prev_prio: i64,
     ) {
-        let mut args = vec![
-            self.arg("prev_comm", ArgValue::Text(switch.prev_comm)),
-            self.arg("prev_pid", ArgValue::Int(switch.prev_pid)),
-            self.arg("prev_prio", ArgValue::Int(prev_prio)),
-            self.arg("prev_state", ArgValue::Int(switch.prev_state)),
-            self.arg("next_comm", ArgValue::Text(switch.next_comm)),
-            self.arg("next_pid", ArgValue::Int(switch.next_pid)),
-            self.arg("next_prio", ArgValue::Int(switch.next_prio)),
+        let names = self.kernel_names.scheduler(&mut self.tables.strings);
+        let values = [
+            ArgValue::Text(switch.prev_comm),
+            ArgValue::Int(switch.prev_pid),
+            ArgValue::Int(prev_prio),
+            ArgValue::Int(switch.prev_state),
+            ArgValue::Text(switch.next_comm),
+            ArgValue::Int(switch.next_pid),
+            ArgValue::Int(switch.next_prio),
         ];
-        let name = Some(self.symbol("sched_switch"));
+        let mut args: Vec<Arg> =
+            names.of_switch.into_iter().zip(values).map(|(key, value)| Arg::new(key, value)).collect();
+        let name = Some(names.sched_switch);
         self.push_raw(ts, (machine, cpu), (prev_utid, name), &mut args, 0);
     }
 
@@ -124,13 +127,11 @@ impl Context {
             self.stats.count("compact_sched_waking_skipped");
             return;
         };
-        let mut args = vec![
-            self.arg("comm", ArgValue::Text(comm)),
-            self.arg("pid", ArgValue::Int(pid)),
-            self.arg("prio", ArgValue::Int(prio)),
-            self.arg("target_cpu", ArgValue::Int(target)),
-        ];
-        let name = Some(self.symbol("sched_waking"));
+        let names = self.kernel_names.scheduler(&mut self.tables.strings);
+        let values = [ArgValue::Text(comm), ArgValue::Int(pid), ArgValue::Int(prio), ArgValue::Int(target)];
+        let mut args: Vec<Arg> =
+            names.of_waking.into_iter().zip(values).map(|(key, value)| Arg::new(key, value)).collect();
+        let name = Some(names.sched_waking);
         self.push_raw(ts, (machine, cpu), (waker, name), &mut args, flags.unwrap_or(0));
         if only_raw {
             return;

@@ -21,6 +21,7 @@ mod generic_event;
 mod heap_profiles;
 mod kernel_counters;
 mod kernel_event;
+mod kernel_names;
 mod kernel_slices;
 mod kernel_state;
 mod kernel_tasks;

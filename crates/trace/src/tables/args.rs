@@ -1,6 +1,6 @@
 //! Table of arguments: named values in sets, each set stored once.
 
-use core::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use core::hash::{BuildHasher as _, Hasher as _};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -43,6 +43,19 @@ impl ArgValue {
         }
     }
 
+    fn tag(self) -> u8 {
+        match self {
+            Self::Int(_) => 0,
+            Self::Uint(_) => 1,
+            Self::Bool(_) => 2,
+            Self::Real(_) => 3,
+            Self::Text(_) => 4,
+            Self::Pointer(_) => 5,
+            Self::Json(_) => 6,
+            Self::Null => 7,
+        }
+    }
+
     fn bits(self) -> u64 {
         match self {
             Self::Int(v) => u64::from_ne_bytes(v.to_ne_bytes()),
@@ -81,20 +94,75 @@ impl Arg {
 #[derive(Debug, Default)]
 pub struct ArgTable {
     args: Vec<Arg>,
-    set_of: Vec<Row>,
+    starts: Starts,
     sets: HashTable<Row>,
     /// Keys of the hashes: an author of a trace cannot make sets with the same hash.
     keys: DefaultHashBuilder,
+}
+
+/// The rows at which sets begin, as bits, so that few bytes have to be fetched to compare sets.
+#[derive(Debug, Default)]
+struct Starts {
+    words: Vec<u64>,
+    /// The last start before each word.
+    before: Vec<Option<Row>>,
+    last: Option<Row>,
+}
+
+impl Starts {
+    /// Adds a set of so many rows behind the others.
+    fn push(&mut self, start: usize, rows: usize) {
+        let words = (start + rows).div_ceil(64);
+        if start / 64 < self.words.len() {
+            self.words[start / 64] |= 1 << (start % 64);
+        }
+        let set = Some(Row::new(start));
+        while self.words.len() < words {
+            let begin = self.words.len() * 64;
+            self.words.push(if start / 64 == self.words.len() { 1 << (start % 64) } else { 0 });
+            self.before.push(if start < begin { set } else { self.last });
+        }
+        self.last = set;
+    }
+
+    /// Returns the set of a row.
+    fn set_of(&self, row: usize) -> Option<Row> {
+        let (word, bit) = (row / 64, row % 64);
+        let until = self.words.get(word)? & (u64::MAX >> (63 - bit));
+        match until.checked_ilog2() {
+            Some(start) => Some(Row::new(word * 64 + start as usize)),
+            None => self.before[word],
+        }
+    }
+
+    /// Returns the row after those of a set.
+    fn end(&self, set: usize, rows: usize) -> usize {
+        let (mut word, next) = ((set + 1) / 64, (set + 1) % 64);
+        let Some(mut bits) = self.words.get(word).map(|bits| bits & (u64::MAX << next)) else { return rows };
+        while bits == 0 {
+            word += 1;
+            let Some(&more) = self.words.get(word) else { return rows };
+            bits = more;
+        }
+        word * 64 + bits.trailing_zeros() as usize
+    }
+
+    /// Returns whether a set has so many rows.
+    fn has_rows(&self, set: usize, number: usize, rows: usize) -> bool {
+        self.end(set, rows) == set + number
+    }
 }
 
 impl ArgTable {
     /// Adds a set, and returns its id; `None` for the empty set. If two arguments have the same
     /// key, the last one counts.
     pub(crate) fn add(&mut self, args: &mut Vec<Arg>) -> Option<Row> {
-        args.sort_by_key(|arg| arg.key);
-        args.reverse();
-        args.dedup_by_key(|arg| arg.key);
-        args.reverse();
+        if !args.is_sorted_by(|a, b| a.key < b.key) {
+            args.sort_by_key(|arg| arg.key);
+            args.reverse();
+            args.dedup_by_key(|arg| arg.key);
+            args.reverse();
+        }
         self.add_sorted(args)
     }
 
@@ -103,21 +171,19 @@ impl ArgTable {
             return None;
         }
         let hash = hash_of(args, &self.keys);
-        let Self { args: list, set_of, sets, keys } = self;
+        let Self { args: list, starts, sets, keys } = self;
         let same = |(a, b): (&Arg, &Arg)| a.key == b.key && a.flat_key == b.flat_key && a.value.same(b.value);
         let equal = |set: &Row| {
-            let (start, end) = (set.index(), set.index() + args.len());
-            let is_end = set_of.get(end).is_none_or(|next| next != set);
-            is_end
-                && list.get(start..end).is_some_and(|there| set_of[end - 1] == *set && there.iter().zip(args).all(same))
+            let set = set.index();
+            starts.has_rows(set, args.len(), list.len()) && list[set..].iter().zip(args).all(same)
         };
         if let Some(&set) = sets.find(hash, equal) {
             return Some(set);
         }
         let set = Row::new(list.len());
+        starts.push(list.len(), args.len());
         list.extend(args);
-        set_of.resize(list.len(), set);
-        sets.insert_unique(hash, set, |set| hash_of(set_at(list, set_of, *set), keys));
+        sets.insert_unique(hash, set, |set| hash_of(set_at(list, starts, *set), keys));
         Some(set)
     }
 
@@ -130,20 +196,19 @@ impl ArgTable {
 
     /// Returns the arguments of a set.
     pub fn set(&self, set: Row) -> &[Arg] {
-        set_at(&self.args, &self.set_of, set)
+        set_at(&self.args, &self.starts, set)
     }
 }
 
-fn set_at<'t>(args: &'t [Arg], set_of: &[Row], set: Row) -> &'t [Arg] {
-    let start = set.index();
-    let length = set_of[start..].iter().take_while(|id| **id == set).count();
-    &args[start..start + length]
+fn set_at<'t>(args: &'t [Arg], starts: &Starts, set: Row) -> &'t [Arg] {
+    &args[set.index()..starts.end(set.index(), args.len())]
 }
 
 fn hash_of(args: &[Arg], keys: &DefaultHashBuilder) -> u64 {
     let mut hasher = keys.build_hasher();
     for arg in args {
-        (arg.key.number(), arg.flat_key.number(), arg.value.type_name(), arg.value.bits()).hash(&mut hasher);
+        hasher.write_u64(u64::from(arg.key.number()) << 32 | u64::from(arg.flat_key.number()));
+        hasher.write_u64(arg.value.bits() ^ u64::from(arg.value.tag()).rotate_right(8));
     }
     hasher.finish()
 }
@@ -165,7 +230,7 @@ impl Table for ArgTable {
         let arg = &self.args[row];
         let text = |symbol: Symbol| Value::Text(strings.get(symbol));
         match (column, arg.value) {
-            (0, _) => Value::Int(i64::from(self.set_of[row].number()) - 1),
+            (0, _) => self.starts.set_of(row).map_or(Value::Null, |set| Value::Int(i64::from(set.number()) - 1)),
             (1, _) => text(arg.flat_key),
             (2, _) => text(arg.key),
             (3, ArgValue::Int(v)) => Value::Int(v),
@@ -183,4 +248,37 @@ impl Table for ArgTable {
 /// Returns the signed number of the same bits.
 pub(crate) fn signed(v: u64) -> i64 {
     i64::from_ne_bytes(v.to_ne_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_all_lengths_are_found() {
+        let mut strings = Strings::default();
+        let keys: Vec<Symbol> = (0..300).map(|number| strings.add_str(&format!("key{number}"))).collect();
+        let mut table = ArgTable::default();
+        let lengths = [1, 63, 64, 65, 1, 2, 128, 300, 62, 1, 1, 200, 3];
+        let args = |number: usize, length: usize| -> Vec<Arg> {
+            let value = ArgValue::Uint(number as u64);
+            keys[..length].iter().map(|key| Arg::new(*key, value)).collect()
+        };
+        let ids: Vec<Row> =
+            lengths.iter().enumerate().map(|(number, length)| table.add(&mut args(number, *length)).unwrap()).collect();
+        let mut row = 0;
+        for (number, (&length, &id)) in lengths.iter().zip(&ids).enumerate() {
+            assert_eq!(id.index(), row, "a set begins behind the one before");
+            assert_eq!(table.set(id), args(number, length));
+            assert_eq!(table.add(&mut args(number, length)), Some(id), "a set is stored once");
+            for row in row..row + length {
+                assert_eq!(table.starts.set_of(row), Some(id), "row {row}");
+            }
+            row += length;
+        }
+        assert_eq!(table.rows(), row);
+        // The beginning of a set is another set.
+        let shorter = table.add(&mut args(3, 64)).unwrap();
+        assert!(!ids.contains(&shorter));
+    }
 }
