@@ -14,6 +14,7 @@
 mod bounds;
 mod cut;
 mod merge;
+mod merged_stats;
 mod packet;
 mod redact;
 

@@ -8,11 +8,12 @@ use core::fmt;
 use std::collections::HashMap;
 
 use esatto_protozero::{Fields, append_to};
-use esatto_schema::clock_snapshot;
 use esatto_schema::trace_packet::field;
+use esatto_schema::{clock_snapshot, tracing_service_event as event};
 use esatto_trace::PacketTimes;
 
-use crate::packet::{last, without};
+use crate::merged_stats::MergedStats;
+use crate::packet::{append_message, last, without};
 
 /// Largest difference of what the time of day is ahead of the trace clock in two traces of one
 /// boot. The time of day may be set while a machine runs.
@@ -45,7 +46,14 @@ impl fmt::Display for MergeError {
 
 impl core::error::Error for MergeError {}
 
-/// Merger that is given the packets of one trace after the other.
+/// Events of the service of which the result has the earliest one. Readers take the last one in
+/// the file, and leave out what the kernel did before.
+const BEGINNINGS: [u32; 2] = [event::field::TRACING_STARTED, event::field::ALL_DATA_SOURCES_STARTED];
+
+/// Merger that is given the packets of one trace after the other, twice: first to [`note`] them,
+/// then to get them as they are in the result.
+///
+/// [`note`]: Self::note
 #[derive(Debug, Default)]
 pub struct Merge {
     times: PacketTimes,
@@ -55,6 +63,9 @@ pub struct Merge {
     next: u32,
     wall_ahead: Option<i64>,
     trace_clock: Option<u32>,
+    /// Times of the earliest of [`BEGINNINGS`].
+    beginnings: [Option<u64>; BEGINNINGS.len()],
+    stats: MergedStats,
 }
 
 impl Merge {
@@ -97,12 +108,47 @@ impl Merge {
         time
     }
 
-    /// Returns a packet as it is in the result.
+    /// Notes what a packet says of its whole trace.
+    pub fn note(&mut self, packet: &[u8]) {
+        if let Some(event) = last(packet, field::SERVICE_EVENT) {
+            let time = last(packet, field::TIMESTAMP).map_or(0, |time| time.as_u64());
+            for (id, earliest) in BEGINNINGS.into_iter().zip(&mut self.beginnings) {
+                if last(event.as_bytes(), id).is_some_and(|is_it| is_it.as_bool()) {
+                    *earliest = Some(earliest.map_or(time, |earliest| earliest.min(time)));
+                }
+            }
+        }
+        if last(packet, field::TRACE_STATS).is_some() {
+            self.stats.note(self.trace, packet);
+        }
+    }
+
+    /// Returns the last packet of the result, after all others: the statistics of all traces.
+    pub fn finish(&self) -> Option<Vec<u8>> {
+        let number = |trace: usize, own: u32| self.numbers.get(&(trace, 0, own)).copied();
+        let packet = self.stats.packet(number)?;
+        Some(without(&packet, |id| id == field::TRUSTED_PACKET_SEQUENCE_ID))
+    }
+
+    /// Returns an event of the service without what holds for one of the traces only: that it
+    /// began later than another one, and that readers may now sort what they have read, since the
+    /// next trace may be earlier.
+    fn service_event(&self, event: &[u8], time: u64) -> Vec<u8> {
+        without(event, |id| {
+            let earliest = BEGINNINGS.iter().position(|beginning| *beginning == id);
+            match earliest {
+                Some(beginning) => self.beginnings[beginning].is_some_and(|earliest| earliest < time),
+                None => id == event::field::READ_TRACING_BUFFERS_COMPLETED,
+            }
+        })
+    }
+
+    /// Returns a packet as it is in the result; `None` if it is not there.
     ///
     /// # Errors
     ///
     /// The trace does not fit to those before.
-    pub fn packet(&mut self, packet: &[u8]) -> Result<Vec<u8>, MergeError> {
+    pub fn packet(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, MergeError> {
         let found = self.times.add(packet);
         if let Some(ahead) = self.times.wall_ahead() {
             let first = *self.wall_ahead.get_or_insert(ahead);
@@ -110,8 +156,22 @@ impl Merge {
                 return Err(MergeError::OtherBoot);
             }
         }
+        let mut changed = without(packet, |id| {
+            matches!(id, field::TRUSTED_PACKET_SEQUENCE_ID | field::SERVICE_EVENT | field::TRACE_STATS)
+        });
+        if last(packet, field::TRACE_STATS).is_some() {
+            return Ok(None);
+        }
+        if let Some(event) = last(packet, field::SERVICE_EVENT) {
+            let time = last(packet, field::TIMESTAMP).map_or(0, |time| time.as_u64());
+            let event = self.service_event(event.as_bytes(), time);
+            if event.is_empty() {
+                return Ok(None);
+            }
+            append_message(&mut changed, field::SERVICE_EVENT, &event);
+        }
         let Some(own) = last(packet, field::TRUSTED_PACKET_SEQUENCE_ID).map(|own| own.as_u32()) else {
-            return Ok(packet.to_vec());
+            return Ok(Some(changed));
         };
         let key = (self.trace, found.machine, own);
         let number = match self.numbers.get(&key) {
@@ -122,11 +182,10 @@ impl Merge {
                 self.next
             }
         };
-        let mut changed = without(packet, |id| id == field::TRUSTED_PACKET_SEQUENCE_ID);
         append_to(&mut changed, |mut message| {
             message.varint(field::TRUSTED_PACKET_SEQUENCE_ID, u64::from(number));
         });
-        Ok(changed)
+        Ok(Some(changed))
     }
 }
 

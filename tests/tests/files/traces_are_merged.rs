@@ -2,8 +2,9 @@
 
 use crate::{esatto, run, said, trace};
 use esatto_tests::wire::Proto;
-use esatto_tests::{Harness, Peer, skip, tp};
-use std::path::Path;
+use esatto_tests::{Harness, Implementation, Instance, Peer, skip, tp};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Sums over all of a trace.
 const SUMS: &str = "select (select count(*) from slice) as slices, (select sum(dur) from slice) as time,
@@ -46,4 +47,87 @@ fn traces_of_another_boot_are_refused() {
     let output = esatto(&[&"merge", &first, &second, &"-o", &harness.path("t")]);
     assert!(!output.status.success() && !harness.path("t").exists());
     assert!(said(&output).contains("another machine, or of another boot"), "{}", said(&output));
+}
+
+/// Counts of what the kernel did.
+const KERNEL: &str = "select (select total(value) from stats where name like 'sorter_push%') as misplaced,
+    (select count(*) from ftrace_event) as events, (select count(*) from sched) as switches";
+
+fn kernel(file: &Path) -> [i64; 2] {
+    let row = &tp::rows(file, KERNEL)[0];
+    assert_eq!(row.real("misplaced"), 0.0, "{}", file.display());
+    [row.int("events"), row.int("switches")]
+}
+
+/// Records the scheduler for a moment, into a file that the service writes piece by piece.
+fn record_switches(harness: &Harness, instance: &Instance, name: &str) -> PathBuf {
+    let config = format!(
+        r#"buffers {{ size_kb: 16384 fill_policy: DISCARD }}
+        write_into_file: true file_write_period_ms: 100 flush_period_ms: 100
+        data_sources {{ config {{ name: "linux.ftrace" ftrace_config {{ instance_name: "{}"
+          ftrace_events: "sched/sched_switch" ftrace_events: "sched/sched_waking" }} }} }}"#,
+        instance.name()
+    );
+    let mut recording = harness.record(Implementation::Theirs, name, &config);
+    instance.wait_until_on("sched/sched_waking");
+    let status = Command::new("sh").args(["-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done"]).status();
+    assert!(status.expect("sh is there").success());
+    recording.stop()
+}
+
+/// Checks that a merged trace has what its parts have, in whatever order.
+fn have_all_of_the_kernel(harness: &Harness, parts: [&Path; 2]) {
+    let expected = parts.map(kernel);
+    for (number, order) in [parts, [parts[1], parts[0]]].into_iter().enumerate() {
+        let merged = harness.path(&format!("merged-{number}"));
+        run(&[&"merge", &order[0], &order[1], &"--force", &"-o", &merged]);
+        let [events, switches] = kernel(&merged);
+        // What comes first on a processor has no predecessor in a part of its own, and is left out.
+        for (found, index) in [(events, 0), (switches, 1)] {
+            let sum = expected[0][index] + expected[1][index];
+            assert!((sum..=sum + 64).contains(&found), "{found} of {sum}, {order:?}");
+        }
+        assert!(expected.iter().all(|part| part[0] > 100 && part[1] > 70), "{expected:?}");
+    }
+}
+
+#[test]
+fn recordings_of_the_kernel_in_any_order() {
+    skip(|| {
+        [Peer::Official, Peer::TraceProcessor].into_iter().try_for_each(Peer::require)?;
+        esatto_tests::mount_tracefs()?;
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::Theirs);
+        let _probes = harness.probes(Implementation::Theirs);
+        let instance = Instance::new("merged");
+        let [first, second] = ["first", "second"].map(|name| record_switches(&harness, &instance, name));
+        have_all_of_the_kernel(&harness, [&first, &second]);
+        // Parts of one recording.
+        let middle = "+0.5s";
+        let (before, after) = (harness.path("before"), harness.path("after"));
+        run(&[&"cut", &first, &"--to", &middle, &"-o", &before]);
+        run(&[&"cut", &first, &"--from", &middle, &"-o", &after]);
+        have_all_of_the_kernel(&harness, [&before, &after]);
+        Ok(())
+    });
+}
+
+#[test]
+fn losses_of_all_parts_are_told() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let harness = Harness::new();
+        let losses = |file: &Path| -> Vec<(i64, i64)> {
+            let sql = "select idx, value from stats where name = 'traced_buf_chunks_overwritten' order by 1";
+            tp::rows(file, sql).iter().map(|row| (row.int("idx"), row.int("value"))).collect()
+        };
+        let parts = ["ring-buffer-wrapped", "track-events"].map(trace);
+        let expected = losses(&parts[0])[0].1;
+        assert!(expected > 0);
+        let merged = harness.path("t.pftrace");
+        run(&[&"merge", &parts[0], &parts[1], &"-o", &merged]);
+        assert_eq!(losses(&merged)[0], (0, expected), "the first part has lost chunks");
+        assert_eq!(losses(&merged).len(), losses(&parts[0]).len() + losses(&parts[1]).len(), "all buffers are there");
+        Ok(())
+    });
 }

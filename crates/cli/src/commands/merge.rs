@@ -30,6 +30,7 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
         &mut merge,
         args,
         |merge, packet, file| {
+            merge.note(packet);
             let Some(time) = Merge::snapshot_time(packet) else { return Ok(()) };
             bytes += packet.len();
             if bytes > MAX_SNAPSHOT_BYTES {
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
                 return Err(Failure::new(format!("cannot merge {}", file.display()), why));
             }
             let packet = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
-            snapshots.push((time, packet));
+            snapshots.extend(packet.map(|packet| (time, packet)));
             Ok(())
         },
         |_| Ok(()),
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
             args,
             |merge, packet, file| {
                 let merged = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
-                if Merge::snapshot_time(packet).is_none() {
+                if let Some(merged) = merged.filter(|_| Merge::snapshot_time(packet).is_none()) {
                     packets += 1;
                     write_packet(out, &merged).attempt(what)?;
                 }
@@ -62,7 +63,13 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
             },
             Merge::end_trace,
         )
-        .map(|errors| (packets, errors))
+        .and_then(|errors| {
+            if let Some(stats) = merge.finish() {
+                packets += 1;
+                write_packet(out, &stats).attempt(what)?;
+            }
+            Ok((packets, errors))
+        })
     });
     let (packets, errors) = packets?;
     for error in errors {
