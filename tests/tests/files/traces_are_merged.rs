@@ -79,10 +79,10 @@ fn record_switches(harness: &Harness, instance: &Instance, name: &str) -> PathBu
 fn have_all_of_the_kernel(harness: &Harness, parts: [&Path; 2]) {
     let expected = parts.map(kernel);
     for (number, order) in [parts, [parts[1], parts[0]]].into_iter().enumerate() {
-        let merged = harness.path(&format!("merged-{number}"));
+        let merged = harness.path(format!("merged-{number}"));
         run(&[&"merge", &order[0], &order[1], &"--force", &"-o", &merged]);
         let [events, switches] = kernel(&merged);
-        // What comes first on a processor has no predecessor in a part of its own, and is left out.
+        // The first event of a processor has no predecessor in a part of its own, and is left out.
         for (found, index) in [(events, 0), (switches, 1)] {
             let sum = expected[0][index] + expected[1][index];
             assert!((sum..=sum + 64).contains(&found), "{found} of {sum}, {order:?}");
