@@ -13,9 +13,12 @@ pub(crate) struct Database(Connection);
 const VIEWS: &str = "
 create view process as select *, id as upid from t_process;
 create view thread as select *, id as utid from t_thread;
-create view track as select id, name, type, parent_id, dimension_arg_set_id, source_arg_set_id, machine_id from t_track;
-create view thread_track as select id, name, type, parent_id, utid from t_track where utid is not null and not is_counter;
-create view process_track as select id, name, type, parent_id, upid from t_track where upid is not null and not is_counter;
+create view track as select id, name, type, parent_id, dimension_arg_set_id, source_arg_set_id, machine_id from t_track
+    where type not glob '*_state_track_event';
+create view thread_track as select id, name, type, parent_id, utid from t_track
+    where utid is not null and not is_counter and type not glob '*_state_track_event';
+create view process_track as select id, name, type, parent_id, upid from t_track
+    where upid is not null and not is_counter and type not glob '*_state_track_event';
 create view counter_track as
     select id, name, type, parent_id, dimension_arg_set_id, unit, description from t_track where is_counter;
 create view thread_counter_track as

@@ -21,22 +21,27 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Returns a trace that is written by hand as text, by its name in `tests/queries`.
+pub(crate) fn written(name: &str) -> Trace {
+    let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).expect("the schema is valid");
+    let message = pool.get_message_by_name("perfetto.protos.Trace").expect("the schema has traces");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("queries/{name}.textproto"));
+    let text = std::fs::read_to_string(&source).expect("a trace can be read");
+    let bytes =
+        esatto_text_format::parse(&message, &text).unwrap_or_else(|errors| panic!("{}: {errors:?}", source.display()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("queries-{}.pftrace", name.replace('/', "-")));
+    std::fs::write(&path, bytes).expect("a trace can be written");
+    Trace { name: name.to_owned(), path }
+}
+
 /// Returns all traces: those that real programs wrote, and those that are written by hand as text.
 pub(crate) fn all() -> Vec<Trace> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let name = |path: &Path| path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
     let real = files(&tests.join("traces"), "pftrace");
     let mut traces: Vec<Trace> = real.into_iter().map(|path| Trace { name: name(&path), path }).collect();
-    let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).expect("the schema is valid");
-    let message = pool.get_message_by_name("perfetto.protos.Trace").expect("the schema has traces");
     for path in files(&tests.join("queries/traces"), "textproto") {
-        let text = std::fs::read_to_string(&path).expect("a trace can be read");
-        let bytes = esatto_text_format::parse(&message, &text)
-            .unwrap_or_else(|errors| panic!("{}: {errors:?}", path.display()));
-        let name = name(&path);
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("queries-{name}.pftrace"));
-        std::fs::write(&path, bytes).expect("a trace can be written");
-        traces.push(Trace { name, path });
+        traces.push(written(&format!("traces/{}", name(&path))));
     }
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("queries-kernel-track-events.pftrace");
     std::fs::write(&path, crate::kernel_track_events::trace()).expect("a trace can be written");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::counter_tracks::CounterTracks;
+use super::current_states::CurrentStates;
 use super::event_details::EventDetails;
 use super::event_tracks::EventTracks;
 use super::flows::Flows;
@@ -49,6 +50,7 @@ pub(crate) struct Context {
     pub(crate) event_tracks: EventTracks,
     pub(crate) lane_groups: LaneGroups,
     pub(crate) slices: Slices,
+    pub(crate) current_states: CurrentStates,
     pub(crate) flows: Flows,
     pub(crate) scheduling: Scheduling,
     pub(crate) counters: CounterTracks,

@@ -94,9 +94,9 @@ impl Context {
 
     fn resolve_below(&mut self, slot: Slot, outer: Option<(Scope, bool)>) -> (Scope, bool) {
         let entry = &self.event_tracks.slots[slot];
-        let (machine, uuid) = (entry.machine, entry.uuid);
+        let (machine, uuid, trusted_pid) = (entry.machine, entry.uuid, entry.trusted_pid);
         let owner = entry.description.as_ref().map_or(Owner::Parent, |description| description.owner);
-        match owner {
+        match self.outside_of_namespaces(machine, trusted_pid, owner) {
             Owner::Thread { pid, tid } => {
                 let mut utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
                 let first = *self.event_tracks.thread_uuids.entry(utid).or_insert(uuid);
@@ -117,6 +117,24 @@ impl Context {
                 (Scope::Process(upid), true)
             }
             Owner::Parent => (outer.map_or(Scope::Global, |(scope, _)| scope), uuid == 0),
+        }
+    }
+
+    /// Returns the owner of a track with its ids outside all namespaces, if the program that
+    /// described it runs in a namespace.
+    fn outside_of_namespaces(&self, machine: u32, trusted_pid: Option<i64>, owner: Owner) -> Owner {
+        let Some(program) = trusted_pid else { return owner };
+        let resolve = |id: i64| self.processes.namespaces.resolve(machine, program, id);
+        match owner {
+            Owner::Process { pid } => Owner::Process { pid: resolve(pid).unwrap_or(pid) },
+            Owner::Thread { pid, tid } => {
+                let is_sandboxed = pid != 0 && tid >> 32 == pid;
+                let own = if is_sandboxed { tid & i64::from(u32::MAX) } else { tid };
+                let pid = resolve(pid).unwrap_or(pid);
+                let unresolved = if is_sandboxed { pid << 32 | own } else { own };
+                Owner::Thread { pid, tid: resolve(own).unwrap_or(unresolved) }
+            }
+            Owner::Parent => Owner::Parent,
         }
     }
 
@@ -265,13 +283,25 @@ impl Context {
         }
         let uuid_dimension = Dimension::Number("track_uuid", crate::tables::signed(uuid));
         let is_counter = description.counter.is_some();
-        let (kind, owner) = match (scope, is_counter) {
-            (Scope::Thread(utid), false) => ("thread_track_event", Some(Dimension::Thread(utid))),
-            (Scope::Thread(utid), true) => ("thread_counter_track_event", Some(Dimension::Thread(utid))),
-            (Scope::Process(upid), false) => ("process_track_event", Some(Dimension::Process(upid))),
-            (Scope::Process(upid), true) => ("process_counter_track_event", Some(Dimension::Process(upid))),
-            (Scope::Global, false) => ("global_track_event", None),
-            (Scope::Global, true) => ("global_counter_track_event", None),
+        let (slices, counters, states, owner) = match scope {
+            Scope::Thread(utid) => (
+                "thread_track_event",
+                "thread_counter_track_event",
+                "thread_state_track_event",
+                Some(Dimension::Thread(utid)),
+            ),
+            Scope::Process(upid) => (
+                "process_track_event",
+                "process_counter_track_event",
+                "process_state_track_event",
+                Some(Dimension::Process(upid)),
+            ),
+            Scope::Global => ("global_track_event", "global_counter_track_event", "global_state_track_event", None),
+        };
+        let kind = match (is_counter, description.is_state) {
+            (true, _) => counters,
+            (false, true) => states,
+            (false, false) => slices,
         };
         let dimensions: Vec<Dimension<'_>> = owner.into_iter().chain([uuid_dimension]).collect();
         let machine = self.processes.machine_row(machine);

@@ -140,6 +140,8 @@ pub(crate) struct TrackSlot {
     pub(crate) uuid: u64,
     pub(crate) description: Option<Description>,
     pub(super) state: State,
+    /// The pid outside all namespaces of the program that described it last.
+    pub(super) trusted_pid: Option<i64>,
     /// Its track, unless it has lanes.
     pub(super) track: Option<Row>,
     /// Its group of lanes.
@@ -205,8 +207,15 @@ impl EventTracks {
 
     pub(crate) fn slot(&mut self, machine: u32, uuid: u64) -> Slot {
         *self.index.entry((machine, uuid)).or_insert_with(|| {
-            let slot = TrackSlot { machine, uuid, description: None, state: State::New, track: None, group: None };
-            self.slots.push(slot);
+            self.slots.push(TrackSlot {
+                machine,
+                uuid,
+                description: None,
+                state: State::New,
+                trusted_pid: None,
+                track: None,
+                group: None,
+            });
             self.slots.len() - 1
         })
     }

@@ -59,12 +59,13 @@ impl Context {
             match f.id {
                 field::PROCESSES => self.import_process(machine, f.as_bytes()),
                 field::THREADS => {
-                    let (mut tid, mut pid, mut name) = (None, None, None);
+                    let (mut tid, mut pid, mut name, mut ids) = (None, None, None, Vec::new());
                     for f in Fields::new(f.as_bytes()) {
                         match f.id {
                             thread_field::TID => tid = Some(i64::from(f.as_i32())),
                             thread_field::TGID => pid = Some(i64::from(f.as_i32())),
                             thread_field::NAME => name = Some(self.tables.strings.add(f.as_bytes())),
+                            thread_field::NSTID => ids.push(i64::from(f.as_i32())),
                             _ => {}
                         }
                     }
@@ -72,6 +73,9 @@ impl Context {
                     let utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
                     if let Some(name) = name {
                         self.processes.name_thread(&mut self.tables, utid, name, NameSource::ProcessTree);
+                    }
+                    if !ids.is_empty() && !self.processes.namespaces.add_thread((machine, pid), tid, &ids) {
+                        self.stats.count("namespaced_thread_missing_process");
                     }
                 }
                 _ => {}
@@ -82,7 +86,7 @@ impl Context {
     fn import_process(&mut self, machine: u32, bytes: &[u8]) {
         use process_tree::process::field;
         let (mut pid, mut parent, mut uid, mut start, mut is_kthread) = (None, 0, None, None, None);
-        let mut cmdline: Vec<&[u8]> = Vec::new();
+        let (mut cmdline, mut ids): (Vec<&[u8]>, Vec<i64>) = (Vec::new(), Vec::new());
         for f in Fields::new(bytes) {
             match f.id {
                 field::PID => pid = Some(i64::from(f.as_i32())),
@@ -90,11 +94,15 @@ impl Context {
                 field::UID => uid = u32::try_from(f.as_i32()).ok(),
                 field::CMDLINE => cmdline.push(f.as_bytes()),
                 field::PROCESS_START_FROM_BOOT => start = i64::try_from(f.as_u64()).ok(),
+                field::NSPID => ids.push(i64::from(f.as_i32())),
                 field::IS_KTHREAD => is_kthread = Some(f.as_bool()),
                 _ => {}
             }
         }
         let (Some(pid), Some(&first)) = (pid, cmdline.first()) else { return };
+        if let Some(&own) = ids.last() {
+            self.processes.namespaces.add_process((machine, pid), own, ids.len() - 1);
+        }
         let mut first = first;
         let mut line = cmdline.join(&b' ');
         if parent == KTHREADD && first.starts_with(b"kworker/") {

@@ -3,6 +3,7 @@
 //! A pid or a tid is used again when its process ends, when the kernel reports a new one, or when a
 //! track descriptor of another track names it.
 
+use super::namespaces::Namespaces;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, ProcessRow, Row, Tables, ThreadRow};
 use hashbrown::HashMap;
@@ -33,6 +34,7 @@ pub(crate) struct Processes {
     /// Arguments of processes.
     arguments: HashMap<Row, Vec<Arg>>,
     machines: HashMap<u32, Row>,
+    pub(super) namespaces: Namespaces,
     /// The words of command lines.
     pub(crate) cmdlines: HashMap<Row, Vec<Symbol>>,
 }

@@ -225,7 +225,9 @@ impl Tokenizer {
                     self.event = event;
                 }
             }
-            packet_field::TRACK_DESCRIPTOR => self.describe(payload, sequence, machine, time),
+            packet_field::TRACK_DESCRIPTOR => {
+                self.describe(payload, sequence, machine, time, envelope.pid.map(i64::from));
+            }
             packet_field::EXTENSION_DESCRIPTOR => {
                 use esatto_schema::extension_descriptor::field;
                 for set in Fields::new(payload).filter(|f| f.id == field::EXTENSION_SET) {
@@ -326,7 +328,7 @@ impl Tokenizer {
         self.sorters.entry(machine).or_insert_with(|| Sorter::new(limit))
     }
 
-    fn describe(&mut self, payload: &[u8], sequence: usize, machine: u32, time: Option<Time>) {
+    fn describe(&mut self, payload: &[u8], sequence: usize, machine: u32, time: Option<Time>, pid: Option<i64>) {
         let context = &mut self.context;
         let slot = match context.event_tracks.describe(payload, machine, &mut context.tables.strings) {
             Ok(slot) => slot,
@@ -339,6 +341,8 @@ impl Tokenizer {
                 return;
             }
         };
+        let entry = &mut context.event_tracks.slots[slot];
+        entry.trusted_pid = pid.or(entry.trusted_pid);
         use super::event_tracks::Owner;
         let owner = context.event_tracks.slots[slot].description.as_ref().map(|description| description.owner);
         let is_valid = self.sequences[sequence].state.valid;

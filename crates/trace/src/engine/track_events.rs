@@ -235,6 +235,8 @@ impl Context {
             return Ok(None);
         }
         if event.action == STATE {
+            let EventTrack::Single(track) = self.own_track(event, owner, generation)? else { return Err(NoTrack) };
+            self.set_state(track, ts, (event.category, event.name), args);
             return Ok(None);
         }
         let phase = match (legacy.phase, event.action) {

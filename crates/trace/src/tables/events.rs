@@ -31,6 +31,24 @@ table! {
 }
 
 table! {
+    /// States of the tracks that have one at a time.
+    StateTable of StateRow as "state" {
+        /// Its begin.
+        ts: Near,
+        /// Its duration; -1 if it did not end.
+        dur: Near,
+        /// Its track.
+        track_id: Vec<Row>,
+        /// Its categories, separated by commas.
+        category: Vec<Option<Symbol>>,
+        /// Its name.
+        value: Vec<Symbol>,
+        /// Its arguments.
+        arg_set_id: Vec<Option<Row>>,
+    }
+}
+
+table! {
     /// Arrows.
     FlowTable of FlowRow as "flow" {
         /// The slice that began earlier.

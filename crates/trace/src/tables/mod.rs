@@ -16,7 +16,7 @@ pub use args::{Arg, ArgTable, ArgValue};
 pub use columns::{Cell, Column, Near, Row, Sparse, Table, Value};
 pub use events::{
     CounterRow, CounterTable, FileDescriptorRow, FileDescriptorTable, FlowRow, FlowTable, FtraceEventRow,
-    FtraceEventTable, LogRow, LogTable, SliceRow, SliceTable,
+    FtraceEventTable, LogRow, LogTable, SliceRow, SliceTable, StateRow, StateTable,
 };
 pub use scheduling::{SchedRow, SchedTable, SpuriousWakeupRow, SpuriousWakeupTable, ThreadStateRow, ThreadStateTable};
 pub use service::{
@@ -45,6 +45,8 @@ pub struct Tables {
     pub track: TrackTable,
     /// Slices and instants.
     pub slice: SliceTable,
+    /// States of the tracks that have one at a time.
+    pub state: StateTable,
     /// Arrows between slices.
     pub flow: FlowTable,
     /// Values of counters.
@@ -120,6 +122,7 @@ impl Tables {
             &self.thread,
             &self.track,
             &self.slice,
+            &self.state,
             &self.flow,
             &self.counter,
             &self.args,

@@ -13,4 +13,5 @@ mod numbers_agree_with_the_trace_processor;
 mod packets_compressed_with_zstd_are_read;
 mod several_machines;
 mod slices_flows_and_tracks;
+mod states_of_tracks;
 mod summaries_as_text_and_json;
