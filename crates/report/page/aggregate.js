@@ -62,24 +62,45 @@ export function sumsByName(model, selfTimes) {
 /** Returns sums of the spans in an area: by track kind and name, with clipped durations. */
 export function sumsOfArea(model, { from, to, tracks }) {
   const { begins, ends, durations, names } = model.spans;
-  const sums = new Map();
+  const kinds = new Map();
   for (const lane of model.lanes) {
-    if (tracks && !tracks.has(lane.track.index)) continue;
+    if (!lane.track.isIn(tracks)) continue;
     const kind = hasSlices(lane.track) ? "slice" : lane.track.kind;
+    if (!kinds.has(kind)) kinds.set(kind, new Map());
+    const sums = kinds.get(kind);
     for (let span = lane.firstEndingAfter(from - 1); span < lane.end && begins[span] <= to; span++) {
       if (ends[span] < from) continue;
-      const key = `${kind}/${names[span]}`;
-      let sum = sums.get(key);
+      let sum = sums.get(names[span]);
       if (!sum) {
         sum = { kind, name: names[span], count: 0, total: 0, longest: span };
-        sums.set(key, sum);
+        sums.set(names[span], sum);
       }
       sum.count++;
       sum.total += Math.max(0, Math.min(ends[span], to) - Math.max(begins[span], from));
       if (durations[span] > durations[sum.longest]) sum.longest = span;
     }
   }
-  return [...sums.values()].sort((a, b) => b.total - a.total || b.count - a.count);
+  const all = [];
+  for (const sums of kinds.values()) for (const sum of sums.values()) all.push(sum);
+  return all.sort((a, b) => b.total - a.total || b.count - a.count);
+}
+
+/** Returns the events of the kernel by name, the most frequent first, each with its first event. */
+export function eventsByName(model) {
+  const { names, begins } = model.spans;
+  const sums = new Map();
+  for (const lane of model.lanes) {
+    if (lane.track.kind !== "events") continue;
+    for (let span = lane.first; span < lane.end; span++) {
+      const sum = sums.get(names[span]);
+      if (!sum) sums.set(names[span], { name: names[span], count: 1, first: span });
+      else {
+        sum.count++;
+        if (begins[span] < begins[sum.first]) sum.first = span;
+      }
+    }
+  }
+  return [...sums.values()].sort((a, b) => b.count - a.count);
 }
 
 /** Returns lowest, highest and mean value (weighted by time) of the counters in an area. */

@@ -9,18 +9,25 @@ import { KEYS, listen } from "./input.js";
 import { Labels } from "./labels.js";
 import { Layout } from "./layout.js";
 import * as link from "./link.js";
+import { hasPoints } from "./model.js";
 import { Overview, Painter, paintRuler, themeOf } from "./paint.js";
+import { heapPage, samplesPage } from "./profiles.js";
 import { Search } from "./search.js";
-import { logTable, noticeList, threadTable, topSlices, traceFacts } from "./tables.js";
+import { eventTable, logTable, noticeList, threadTable, topSlices, traceFacts } from "./tables.js";
 import * as time from "./time.js";
 import { Viewport } from "./viewport.js";
 
 const byId = (id) => document.getElementById(id);
 
+/** Pages of the panel that are about the area, if one is marked. */
+const AREA_TABS = new Set(["flame", "stacks"]);
 const TABS = [
   { id: "selection", name: "Selection" },
   { id: "flame", name: "Flame graph" },
   { id: "slices", name: "Top slices" },
+  { id: "stacks", name: "Call stacks", has: (model) => model.samples > 0 },
+  { id: "heap", name: "Heap", has: (model) => model.heaps.length > 0 },
+  { id: "events", name: "Kernel events", has: (model) => model.tracks.some(({ kind }) => kind === "events") },
   { id: "threads", name: "Threads" },
   { id: "log", name: "Log" },
   { id: "trace", name: "Trace" },
@@ -40,6 +47,9 @@ export class App {
     this.area = null;
     this.flows = [];
     this.tab = "selection";
+    this.tabs = TABS.filter(({ has }) => !has || has(model));
+    /** What is chosen for the graphs of call stacks. */
+    this.profile = { grouping: "thread", heap: 0, dump: -1, measure: "size" };
     this.made = new Map();
     this.frame = 0;
     this.surface = byId("surface");
@@ -108,7 +118,7 @@ export class App {
 
   #tabs() {
     const list = byId("tabs");
-    for (const { id, name } of TABS) {
+    for (const { id, name } of this.tabs) {
       const button = element("button", {
         type: "button", role: "tab", id: `tab-${id}`, "aria-controls": "content", onclick: () => this.showTab(id),
       }, name);
@@ -117,8 +127,8 @@ export class App {
     list.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (!step) return;
-      const at = TABS.findIndex(({ id }) => id === this.tab);
-      const next = TABS[(at + step + TABS.length) % TABS.length].id;
+      const at = this.tabs.findIndex(({ id }) => id === this.tab);
+      const next = this.tabs[(at + step + this.tabs.length) % this.tabs.length].id;
       this.showTab(next);
       byId(`tab-${next}`).focus();
     });
@@ -126,11 +136,12 @@ export class App {
 
   /** Opens a page of the panel. */
   showTab(tab) {
-    this.tab = TABS.some(({ id }) => id === tab) ? tab : "selection";
-    for (const { id } of TABS) {
+    this.tab = this.tabs.some(({ id }) => id === tab) ? tab : "selection";
+    for (const { id } of this.tabs) {
       const button = byId(`tab-${id}`);
       button.setAttribute("aria-selected", String(id === this.tab));
       button.tabIndex = id === this.tab ? 0 : -1;
+      if (id === this.tab) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     const content = byId("content");
     content.setAttribute("aria-labelledby", `tab-${this.tab}`);
@@ -150,6 +161,12 @@ export class App {
         return this.#flame();
       case "slices":
         return once(() => topSlices(this.model, this.sums(), select));
+      case "stacks":
+        return samplesPage(this.model, this.palette, this.area, this.profile);
+      case "heap":
+        return heapPage(this.model, this.palette, this.profile);
+      case "events":
+        return once(() => eventTable(this.model, aggregate.eventsByName(this.model), select));
       case "threads":
         return once(() => threadTable(this.model, (track) => this.showTrack(track)));
       case "log":
@@ -157,8 +174,8 @@ export class App {
       case "trace":
         return once(() => traceFacts(this.model));
       default:
-        if (this.selected >= 0) return spanDetails(this.model, this.selected, select);
-        if (this.area) return areaDetails(this.model, this.area, select);
+        if (this.selected >= 0) return spanDetails(this.model, this.selected, select, this.palette, this.profile);
+        if (this.area) return areaDetails(this.model, this.area, select, () => this.showTab("stacks"));
         return element("p", { class: "hint" },
           "Click a slice to see its details. Drag over the timeline to sum up an area. Press ? for the keys.");
     }
@@ -181,8 +198,15 @@ export class App {
     this.#parents();
     const tree = aggregate.flameTree(this.model, this.parents, this.selfTimes, this.area);
     if (!tree.children.length) return element("p", {}, "There are no slices here.");
-    return flameGraph(tree, (name) => this.model.strings[name], (name) => this.palette.paint(name, "slices"),
-      (name) => this.#highlight(name));
+    const nameOf = ({ name }) => (name < 0 ? "all" : this.model.strings[name] || "(no name)");
+    return flameGraph(tree, {
+      nameOf,
+      describe: (node) => `${nameOf(node)}: ${time.duration(node.total)} in total, `
+        + `${time.duration(node.self)} self, ${time.count(node.count)} times`,
+      paintOf: ({ name }) => (name < 0 ? null : this.palette.paint(name, "slices")),
+      onpick: ({ name }) => name >= 0 && this.#highlight(name),
+      hint: "Click a slice to see it alone. The width is the total time.",
+    });
   }
 
   #highlight(name) {
@@ -226,7 +250,7 @@ export class App {
     this.area = { from, to, tracks };
     if (done) {
       this.say(`Area of ${time.duration(to - from)}`);
-      this.showTab(this.tab === "flame" ? "flame" : "selection");
+      this.showTab(AREA_TABS.has(this.tab) ? this.tab : "selection");
     }
     this.redraw();
   }
@@ -363,7 +387,10 @@ export class App {
     const tip = byId("tip");
     const { span, row, at } = place ? this.#hit(place) : { span: -1, row: null };
     let text = "";
-    if (span >= 0) {
+    if (span >= 0 && hasPoints(row.track)) {
+      const thread = this.model.spans.threads[span];
+      text = `${this.model.name(span) || "(no name)"}${thread ? ` · ${this.model.threadLabel(thread - 1)}` : ""}`;
+    } else if (span >= 0) {
       const { durations, unfinished } = this.model.spans;
       const length = unfinished[span] ? "did not end" : durations[span] ? time.duration(durations[span]) : "instant";
       text = `${this.model.name(span) || "(no name)"} · ${length}`;
@@ -467,8 +494,8 @@ export class App {
     this.frame = 0;
     const more = this.view.advance(now);
     const { view, layout, scroll, selected, area, flows, theme } = this;
-    const matches = this.search.text ? this.search.names : null;
-    this.painter.paint({ view, layout, scroll, selected, area, flows, theme, matches });
+    const isMatch = this.search.text ? (span) => this.search.matches(span) : null;
+    this.painter.paint({ view, layout, scroll, selected, area, flows, theme, isMatch });
     paintRuler(byId("ruler"), view, theme);
     this.overview.paint(view, theme);
     this.labels.update();

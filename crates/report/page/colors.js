@@ -51,6 +51,18 @@ function pack([red, green, blue], alpha = 255) {
   return ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
+/** Luminance of marks: a contrast of at least 3 with the background in the light and in the dark. */
+const MARKS = { least: 0.135, most: 0.28 };
+const MARK_KINDS = new Set(["events", "samples", "heap"]);
+
+/** Returns the colour of a mark with this hue and saturation, near a lightness. */
+function markColor(hue, saturation, lightness) {
+  let at = lightness;
+  while (at < 100 && luminance(rgb(hue, saturation, at)) < MARKS.least) at++;
+  while (at > 0 && luminance(rgb(hue, saturation, at)) > MARKS.most) at--;
+  return rgb(hue, saturation, at);
+}
+
 /** Paint of a span: its colour as a pixel, and the colour of the text on it. */
 export function paintOf(name, kind) {
   let color;
@@ -61,7 +73,8 @@ export function paintOf(name, kind) {
   } else {
     const value = hash(name.replace(/\d+/g, ""));
     const hue = HUES[value % HUES.length];
-    color = rgb(hue, 48 + ((value >>> 8) % 3) * 8, 40 + ((value >>> 12) % 4) * 8);
+    const make = MARK_KINDS.has(kind) ? markColor : rgb;
+    color = make(hue, 48 + ((value >>> 8) % 3) * 8, 40 + ((value >>> 12) % 4) * 8);
   }
   const text = contrast(color, [255, 255, 255]) >= contrast(color, [0, 0, 0]) ? "#fff" : "#000";
   return { color, pixel: pack(color), text };
@@ -73,11 +86,12 @@ export class Palette {
     this.strings = strings;
     this.slices = new Map();
     this.states = new Map();
+    this.marks = new Map();
   }
 
   /** Returns the paint of a name on a track of a kind. */
   paint(name, kind) {
-    const paints = kind === "state" ? this.states : this.slices;
+    const paints = kind === "state" ? this.states : MARK_KINDS.has(kind) ? this.marks : this.slices;
     let paint = paints.get(name);
     if (!paint) {
       paint = paintOf(this.strings[name], kind);

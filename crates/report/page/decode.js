@@ -56,6 +56,13 @@ export class Reader {
     return value;
   }
 
+  /** Reads an integer of 8 bytes. */
+  big(signed) {
+    const value = signed ? this.view.getBigInt64(this.at, true) : this.view.getBigUint64(this.at, true);
+    this.at += 8;
+    return value;
+  }
+
   /** Reads `length` bytes of UTF-8. */
   text(length) {
     const text = UTF8.decode(this.bytes.subarray(this.at, this.at + length));

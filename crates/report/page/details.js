@@ -2,6 +2,8 @@
 
 import { countersOfArea, hasSlices, sumsOfArea } from "./aggregate.js";
 import { element, sortableTable } from "./dom.js";
+import { hasPoints } from "./model.js";
+import { heapPage, stackList } from "./profiles.js";
 import * as time from "./time.js";
 
 function facts(pairs) {
@@ -28,12 +30,17 @@ export function placeOf(model, track) {
 /** Returns a sentence that says what a span is, for people who hear the page. */
 export function spoken(model, span) {
   const { begins, durations, unfinished } = model.spans;
-  const length = unfinished[span] ? "did not end" : time.duration(durations[span]);
-  return `${model.name(span) || "No name"}, ${length}, at ${time.duration(begins[span])}, ${placeOf(model, model.lane(span).track)}`;
+  const { track } = model.lane(span);
+  const length = hasPoints(track) ? kindName(track).toLowerCase()
+    : unfinished[span] ? "did not end" : time.duration(durations[span]);
+  return `${model.name(span) || "No name"}, ${length}, at ${time.duration(begins[span])}, ${placeOf(model, track)}`;
 }
 
-/** Returns the details of a span; `select(span)` follows a link to another one. */
-export function spanDetails(model, span, select) {
+/**
+ * Returns the details of a span; `select(span)` follows a link to another one. `profile` has what is
+ * chosen for the graphs of heaps.
+ */
+export function spanDetails(model, span, select, palette, profile) {
   const { begins, durations, unfinished, threads } = model.spans;
   const lane = model.lane(span);
   const slice = hasSlices(lane.track);
@@ -48,8 +55,8 @@ export function spanDetails(model, span, select) {
     ["Category", model.category(span)],
     ["Track", placeOf(model, lane.track)],
     ["Thread", threads[span] > 0 ? model.threadLabel(threads[span] - 1) : ""],
-    ["Begins at", time.exact(begins[span])],
-    ["Duration", unfinished[span] ? "did not end while the trace was recorded" : exactDuration(durations[span])],
+    [hasPoints(lane.track) ? "Time" : "Begins at", time.exact(begins[span])],
+    ["Duration", hasPoints(lane.track) ? "" : unfinished[span] ? "did not end while the trace was recorded" : exactDuration(durations[span])],
     ["Self time", slice && children ? time.duration(model.selfTime(span)) : ""],
     ["Contains", children ? `${time.count(children.end - children.first)} slices directly` : ""],
   ]);
@@ -58,13 +65,23 @@ export function spanDetails(model, span, select) {
   if (args.length) {
     parts.push(element("section", {}, element("h3", {}, "Arguments"), facts(args)));
   }
+  if (lane.track.kind === "samples") {
+    parts.push(element("section", {}, element("h3", {}, "Call stack"), stackList(model, model.stackOf(span))));
+  }
+  if (lane.track.kind === "heap") {
+    Object.assign(profile, model.dumpOf(span));
+    parts.push(element("section", { class: "wide" }, heapPage(model, palette, profile, true)));
+  }
   const flows = flowList(model, span, select);
   if (flows) parts.push(flows);
   return element("div", { class: "columns" }, ...parts);
 }
 
 function kindName(track) {
-  return { cpu: "On this CPU", state: "Thread state" }[track.kind] ?? "Slice";
+  return {
+    cpu: "On this CPU", state: "Thread state", states: "State", events: "Kernel event",
+    samples: "Sample of a call stack", heap: "Heap dump",
+  }[track.kind] ?? "Slice";
 }
 
 function exactDuration(ns) {
@@ -88,16 +105,21 @@ function flowList(model, span, select) {
   return list.children.length ? element("section", {}, element("h3", {}, "Flows"), list) : null;
 }
 
-/** Returns the statistics of an area. */
-export function areaDetails(model, area, select) {
+/** Returns the statistics of an area; `showStacks()` opens the call stacks of its samples. */
+export function areaDetails(model, area, select, showStacks) {
   const sums = sumsOfArea(model, area);
   const where = area.tracks ? `${area.tracks.size} tracks` : "all tracks";
   const parts = [
     element("p", {}, `${time.duration(area.to - area.from)} from ${time.exact(area.from)}, ${where}. `
       + "Durations are those inside the area."),
   ];
+  const samples = sums.filter(({ kind }) => kind === "samples").reduce((sum, { count }) => sum + count, 0);
+  if (samples) {
+    parts.push(element("p", {}, element("button", { type: "button", class: "stacks", onclick: showStacks },
+      `Show the call stacks of ${time.count(samples)} samples`)));
+  }
   const nameOf = (sum) => model.strings[sum.name] || "(no name)";
-  const table = (title, rows) => {
+  const table = (title, rows, hasDurations = true) => {
     if (!rows.length) return;
     parts.push(element("h3", {}, title), sortableTable({
       label: title,
@@ -106,17 +128,19 @@ export function areaDetails(model, area, select) {
       columns: [
         { name: "Name", text: nameOf },
         { name: "Count", number: true, text: (sum) => time.count(sum.count), key: (sum) => sum.count },
-        { name: "Total", number: true, text: (sum) => time.duration(sum.total), key: (sum) => sum.total },
+        ...(hasDurations ? [{ name: "Total", number: true, text: (sum) => time.duration(sum.total), key: (sum) => sum.total },
         {
           name: "Mean", number: true,
           text: (sum) => time.duration(sum.total / sum.count), key: (sum) => sum.total / sum.count,
-        },
+        }] : []),
       ],
     }));
   };
   table("Slices", sums.filter((sum) => sum.kind === "slice"));
   table("Threads on CPUs", sums.filter((sum) => sum.kind === "cpu"));
   table("States of threads", sums.filter((sum) => sum.kind === "state"));
+  table("States", sums.filter((sum) => sum.kind === "states"));
+  table("Events of the kernel", sums.filter((sum) => sum.kind === "events"), false);
   const counters = countersOfArea(model, area);
   if (counters.length) {
     parts.push(element("h3", {}, "Counters"), sortableTable({

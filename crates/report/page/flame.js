@@ -1,15 +1,19 @@
-// Flame graph of slices: the path of names from the top, as wide as its total time.
+// Flame graphs: the path of names from the top, each as wide as its total.
 
 import { element } from "./dom.js";
-import { duration, count } from "./time.js";
 
 /** Least width of a shown node, as a part of the whole. */
 const LEAST = 0.001;
 const MOST_NODES = 4000;
 const ROW = 20;
 
-/** Returns an element with the flame graph of a tree; `nameOf` and `paintOf` take a name's number. */
-export function flameGraph(tree, nameOf, paintOf, onpick) {
+/**
+ * Returns an element with the flame graph of a tree.
+ *
+ * `nameOf(node)` and `describe(node, top)` are texts, `paintOf(node)` is a paint or null, and
+ * `onpick(node)` is called when a node is clicked. `hint` says what the width is.
+ */
+export function flameGraph(tree, { nameOf, describe, paintOf, onpick = () => {}, hint }) {
   const holder = element("div", { class: "flame" });
   const path = element("p", { class: "hint", "aria-live": "polite" });
   const draw = (top, ancestors) => {
@@ -20,10 +24,9 @@ export function flameGraph(tree, nameOf, paintOf, onpick) {
       if (width < LEAST || nodes >= MOST_NODES) return;
       nodes++;
       deepest = Math.max(deepest, depth);
-      const name = node.name < 0 ? "all" : nameOf(node.name) || "(no name)";
-      const title = `${name}: ${duration(node.total)} in total, ${duration(node.self)} self, ${count(node.count)} times`;
-      const box = element("button", { type: "button", title, "aria-label": title }, name);
-      const paint = node.name < 0 ? null : paintOf(node.name);
+      const title = describe(node, tree);
+      const box = element("button", { type: "button", title, "aria-label": title }, nameOf(node));
+      const paint = paintOf(node);
       box.style.left = `${left * 100}%`;
       box.style.width = `${width * 100}%`;
       box.style.top = `${depth * ROW}px`;
@@ -34,7 +37,9 @@ export function flameGraph(tree, nameOf, paintOf, onpick) {
       box.addEventListener("click", () => {
         if (node !== top) draw(node, above);
         else if (above.length) draw(above[above.length - 1], above.slice(0, -1));
-        if (node.name >= 0) onpick(node.name);
+        // The box with the focus is gone.
+        holder.querySelector("button")?.focus();
+        onpick(node);
       });
       holder.append(box);
       let at = left;
@@ -47,9 +52,7 @@ export function flameGraph(tree, nameOf, paintOf, onpick) {
     };
     add(top, 0, 1, 0, ancestors);
     holder.style.height = `${(deepest + 1) * ROW}px`;
-    path.textContent = ancestors.length
-      ? "Click the top row to go back."
-      : "Click a slice to see it alone. The width is the total time.";
+    path.textContent = ancestors.length ? "Click the top row to go back." : hint;
   };
   draw(tree, []);
   return element("div", {}, path, holder);

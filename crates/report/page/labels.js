@@ -48,7 +48,7 @@ export class Labels {
     const { track } = row;
     const toggles = isGroup(track) || track.lanes.length > 1;
     const pin = element("button", { type: "button", class: "pin", tabindex: -1, title: "Pin to the top (P)",
-      "aria-label": "Pin to the top", onclick: (event) => { event.stopPropagation(); app.togglePin(track); } }, "⌖");
+      "aria-label": "Pin to the top", onclick: (event) => { event.stopPropagation(); app.togglePin(track); } }, "↑");
     const item = element("div", {
       role: "treeitem", tabindex: -1, class: `label ${track.kind}${row.pinned ? " pinned" : ""}`,
       title: track.detail ? `${track.name} (${track.detail})` : track.name,

@@ -132,6 +132,11 @@ export class Lane {
     return after > this.first && ends[after - 1] > time ? after - 1 : after;
   }
 
+  /** Returns the first span that begins at `time` or later, or `end`. */
+  firstFrom(time) {
+    return lowerBound(this.spans.begins, this.first, this.end, time);
+  }
+
   /** Returns the span at `time`, or -1. Spans shorter than `slack` count as long as that. */
   at(time, slack = 0) {
     const { begins, ends } = this.spans;

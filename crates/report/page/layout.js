@@ -28,11 +28,15 @@ export function isGroup(track) {
   return track.kind === "group" || track.kind === "process";
 }
 
-/** Groups that begin closed: those of which only states and counters were recorded. */
-function beginsClosed(track) {
+const INTERESTING = ["thread", "slices", "cpu", "states", "samples", "heap"];
+
+/**
+ * Groups that begin closed: those of which only states and counters were recorded. Events of the
+ * kernel are shown at once if there is nothing else.
+ */
+function beginsClosed(track, kinds) {
   if (!isGroup(track)) return false;
-  const interesting = (child) =>
-    ["thread", "slices", "cpu"].includes(child.kind) && child.lanes.length > 0;
+  const interesting = (child) => kinds.includes(child.kind) && child.lanes.length > 0;
   const anyInside = (child) => interesting(child) || child.children.some(anyInside);
   return !track.children.some(anyInside);
 }
@@ -40,7 +44,9 @@ function beginsClosed(track) {
 export class Layout {
   constructor(model) {
     this.model = model;
-    this.closed = new Set(model.tracks.filter(beginsClosed).map((track) => track.index));
+    const hasMore = model.tracks.some(({ kind, lanes }) => INTERESTING.includes(kind) && lanes.length > 0);
+    const kinds = hasMore ? INTERESTING : ["events"];
+    this.closed = new Set(model.tracks.filter((track) => beginsClosed(track, kinds)).map((track) => track.index));
     this.pinned = [];
     this.update();
   }

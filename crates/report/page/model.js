@@ -2,18 +2,22 @@
 
 import { Reader } from "./decode.js";
 import { Lane, lowerBound, orderOf, upperBound } from "./lane.js";
+import { Stacks } from "./stacks.js";
 
 /** Duration of a span that has not ended, as written. */
 const UNFINISHED = -1;
 
-/** Columns of all spans: slices, instants, stays on a CPU and states of threads. */
+/**
+ * Columns of all spans: slices, instants, stays on a CPU, states, events of the kernel, samples and
+ * heap dumps.
+ */
 class Spans {
   constructor(columns, traceEnd) {
     this.begins = columns["span.begin"];
     this.names = columns["span.name"];
     this.categories = columns["span.category"];
     this.argSets = columns["span.args"];
-    /** Number of the thread + 1 that runs, for spans of CPUs. */
+    /** Number of the thread + 1, if the track does not say it. */
     this.threads = columns["span.thread"];
     this.count = this.begins.length;
     const written = columns["span.duration"];
@@ -35,7 +39,10 @@ class Track {
   constructor(index, description) {
     this.index = index;
     this.name = description.name;
-    /** `group`, `process`, `thread`, `slices`, `cpu`, `state` or `counter`. */
+    /**
+     * `group`, `process`, `thread`, `slices`, `cpu`, `state` (of a thread), `states` (that a program
+     * names), `counter`, `events` (of the kernel), `samples` (of call stacks) or `heap` (its dumps).
+     */
     this.kind = description.kind;
     this.detail = description.detail ?? "";
     this.unit = description.unit ?? "";
@@ -44,10 +51,26 @@ class Track {
     this.children = [];
     this.lanes = [];
     this.points = null;
+    /** The track of its thread, for samples below one. */
+    this.owner = -1;
+  }
+
+  /** Returns true if a track is in a set of tracks. Samples are in it with the row of their thread. */
+  isIn(tracks) {
+    return !tracks || tracks.has(this.index) || tracks.has(this.owner);
   }
 }
 
-const RANKS = ["group", "cpu", "process", "slices", "thread", "state", "counter"];
+const RANKS = [
+  "group", "cpu", "events", "process", "states", "slices", "thread", "heap", "state", "samples", "counter",
+];
+const POINTS = new Set(["events", "samples", "heap"]);
+
+/** Returns true if the spans of a track are single moments by their nature. */
+export function hasPoints(track) {
+  return POINTS.has(track.kind);
+}
+
 const NAMES = new Intl.Collator("en", { numeric: true });
 
 /** Order of tracks below the same one: by kind, the main thread first, then by name. */
@@ -121,10 +144,17 @@ export class Model {
     for (const track of this.tracks) {
       (track.parent < 0 ? this.roots : this.tracks[track.parent].children).push(track);
     }
+    for (const track of this.tracks) {
+      const above = this.tracks[track.parent]?.kind;
+      if (track.kind === "samples" && (above === "thread" || above === "state")) track.owner = track.parent;
+    }
     this.roots.sort(byRank);
     for (const track of this.tracks) track.children.sort(byRank);
     this.#addLanes(columns["lane.track"], columns["lane.spans"], columns["lane.depth"]);
     this.#addPoints(columns);
+    this.stacks = new Stacks(columns);
+    this.#addSamples(columns["sample.stack"]);
+    this.#addHeaps(description.heaps, columns);
     this.flowFrom = columns["flow.from"];
     this.flowTo = columns["flow.to"];
     this.#linkFlows();
@@ -166,6 +196,47 @@ export class Model {
       this.tracks[tracks[i]].points = new Points(columns["point.time"], columns["point.value"], first, end);
       first = end;
     }
+  }
+
+  /** The column has the stacks of all samples, in the order of the lanes. */
+  #addSamples(stacks) {
+    this.sampleStacks = stacks;
+    let first = 0;
+    for (const lane of this.lanes) {
+      if (lane.track.kind !== "samples") continue;
+      lane.firstStack = first;
+      first += lane.end - lane.first;
+    }
+    this.samples = first;
+  }
+
+  #addHeaps(heaps, columns) {
+    let dump = 0;
+    let end = 0;
+    this.heaps = heaps.map(({ process, name, track, dumps }) => {
+      const heap = {
+        process, name, track, first: end, times: [], ends: [],
+        stacks: columns["heap.stack"], counts: columns["heap.count"], sizes: columns["heap.size"],
+      };
+      for (const last = dump + dumps; dump < last; dump++) {
+        end += columns["dump.changes"][dump];
+        heap.times.push(columns["dump.time"][dump]);
+        heap.ends.push(end);
+      }
+      return heap;
+    });
+  }
+
+  /** Returns the call stack of a sample; 0 for other spans. */
+  stackOf(span) {
+    const lane = this.lane(span);
+    return lane.firstStack === undefined ? 0 : this.sampleStacks[lane.firstStack + span - lane.first];
+  }
+
+  /** Returns the heap and the dump that a span shows, as numbers. */
+  dumpOf(span) {
+    const lane = this.lane(span);
+    return { heap: this.heaps.findIndex(({ track }) => track === lane.track.index), dump: span - lane.first };
   }
 
   #linkFlows() {
@@ -256,6 +327,12 @@ export class Model {
         return String(reader.double());
       case 3:
         return reader.varint() ? "true" : "false";
+      case 4:
+        return String(reader.big(true));
+      case 5:
+        return String(reader.big(false));
+      case 6:
+        return `0x${reader.big(false).toString(16)}`;
       default:
         throw new Error("an argument of this page has an unknown form");
     }

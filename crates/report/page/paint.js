@@ -5,6 +5,7 @@
 // the canvas and the number of visible lanes, and not on the number of spans.
 
 import { COUNTER, LANE, PAD, isGroup } from "./layout.js";
+import { hasPoints } from "./model.js";
 import * as time from "./time.js";
 
 /** Least width of a span with a text, in CSS pixels. */
@@ -13,6 +14,11 @@ const TEXT_WIDTH = 28;
 const MOST_SUMMARY_LANES = 200;
 /** Most arrows that are drawn at once. */
 const MOST_ARROWS = 300;
+
+/** Kinds of tracks that a closed group shows in its heading. */
+const SUMMED = new Set(["thread", "slices", "cpu", "states", "events", "samples"]);
+/** Width of the mark of a moment, in CSS pixels, if there is room. */
+const TICK = 2;
 
 /** Returns the colours of the page's theme. */
 export function themeOf(element) {
@@ -117,8 +123,7 @@ export class Painter {
     const collect = (track) => {
       // A group may hold very many tracks, and this happens in each frame.
       if (lanes.length >= MOST_SUMMARY_LANES) return;
-      const counts = track.kind === "thread" || track.kind === "slices" || track.kind === "cpu";
-      if (counts && track.lanes.length) lanes.push(track.lanes[0]);
+      if (SUMMED.has(track.kind) && track.lanes.length) lanes.push(track.lanes[0]);
       track.children.forEach(collect);
     };
     collect(row.track);
@@ -127,7 +132,7 @@ export class Painter {
 
   #spans(frame, lines) {
     if (!lines.length) return;
-    const { context, ratio, width, view, matches } = frame;
+    const { context, ratio, width, view, isMatch } = frame;
     const { spans } = this.model;
     const columns = Math.max(1, Math.round(width * ratio));
     const perColumn = view.span / columns;
@@ -143,6 +148,7 @@ export class Painter {
       const start = line * columns;
       let paint = null;
       let paintName = -1;
+      const ticks = hasPoints(lane.track) && !summary ? [] : null;
       lane.columns(view.from, perColumn, columns, (span, left, right) => {
         const name = spans.names[span];
         if (name !== paintName) {
@@ -151,12 +157,17 @@ export class Painter {
         }
         let pixel = paint.pixel;
         if (summary) pixel = ((pixel & 0xffffff) | 0x90000000) >>> 0;
-        else if (matches && !matches[name] && !matches[spans.categories[span]]) pixel = ((pixel & 0xffffff) | 0x38000000) >>> 0;
+        else if (isMatch && !isMatch(span)) pixel = ((pixel & 0xffffff) | 0x38000000) >>> 0;
         pixels.fill(pixel, start + left, start + right);
+        if (ticks) {
+          ticks.push({ line, span, left, pixel });
+          return;
+        }
         const room = (right - left) / ratio;
         if (room >= 3 && left > 0) pixels[start + left] = ((pixel & 0xffffff) | 0x80000000) >>> 0;
         if (room >= TEXT_WIDTH && !summary && kind !== "state") texts.push({ line, span, left, right, paint });
       });
+      if (ticks) this.#ticks(frame, ticks, pixels, start, columns, texts);
     });
     this.linesContext.putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
@@ -166,8 +177,8 @@ export class Painter {
     context.font = `11px ${frame.theme.font}`;
     context.textBaseline = "middle";
     for (const { line, span, left, right, paint } of texts) {
-      const dimmed = matches && !matches[spans.names[span]] && !matches[spans.categories[span]];
-      context.fillStyle = dimmed ? frame.theme.text : paint.text;
+      const dimmed = isMatch && !isMatch(span);
+      context.fillStyle = dimmed || !paint ? frame.theme.text : paint.text;
       const room = (right - left) / ratio - 6;
       const text = this.#fitting(context, this.model.strings[spans.names[span]], room);
       if (text) context.fillText(text, left / ratio + 4, lines[line].y + lines[line].height / 2 + 0.5);
@@ -176,12 +187,23 @@ export class Painter {
     this.#marks(frame, lines);
   }
 
+  /** Widens the marks of moments as far as there is room, and notes their texts. */
+  #ticks({ ratio }, ticks, pixels, start, columns, texts) {
+    ticks.forEach(({ line, span, left, pixel }, i) => {
+      const next = ticks[i + 1]?.left ?? columns;
+      const right = Math.min(next, left + Math.max(1, Math.round(TICK * ratio)));
+      pixels.fill(pixel, start + left, start + right);
+      if ((next - right) / ratio >= TEXT_WIDTH) texts.push({ line, span, left: right, right: next, paint: null });
+    });
+  }
+
   /** Draws diamonds for instants that stand alone. */
   #instants(frame, lines) {
     const { context, view, width, x } = frame;
     const { spans } = this.model;
     for (const { lane, y, height, summary } of lines) {
-      if (summary || lane.track.kind === "state" || lane.track.kind === "cpu") continue;
+      const { kind } = lane.track;
+      if (summary || kind === "state" || kind === "cpu" || kind === "events" || kind === "samples") continue;
       let lastX = -Infinity;
       lane.columns(view.from, view.span / width, width, (span) => {
         if (spans.durations[span] !== 0) return;
@@ -190,8 +212,7 @@ export class Painter {
         lastX = at;
         const name = spans.names[span];
         const [r, g, b] = this.palette.paint(name, lane.track.kind).color;
-        const { matches } = frame;
-        const alpha = matches && !matches[name] && !matches[spans.categories[span]] ? 0.25 : 1;
+        const alpha = frame.isMatch && !frame.isMatch(span) ? 0.25 : 1;
         context.fillStyle = `rgba(${r},${g},${b},${alpha})`;
         context.beginPath();
         context.moveTo(at, y);

@@ -1,4 +1,4 @@
-// Search for spans by name or category, in the order of time.
+// Search for spans by name, category or function, in the order of time.
 
 export class Search {
   constructor(model) {
@@ -9,8 +9,15 @@ export class Search {
   clear() {
     this.text = "";
     this.names = null;
+    this.stacks = null;
     this.found = new Uint32Array(0);
     this.at = -1;
+  }
+
+  /** Returns true if a span matches. A sample matches if a function of its stack does. */
+  matches(span) {
+    const { names, categories } = this.model.spans;
+    return this.names[names[span]] || this.names[categories[span]] || this.stacks?.[this.model.stackOf(span)];
   }
 
   /** Finds all spans whose name or category contains `text`, without regard to case. */
@@ -19,7 +26,7 @@ export class Search {
     const wanted = text.trim().toLowerCase();
     if (!wanted) return;
     this.text = text;
-    const { strings, spans } = this.model;
+    const { strings, stacks } = this.model;
     const matches = new Uint8Array(strings.length);
     let any = false;
     for (let i = 1; i < strings.length; i++) {
@@ -30,13 +37,13 @@ export class Search {
     }
     this.names = matches;
     if (!any) return;
-    const { names, categories } = spans;
+    if (this.model.samples) this.stacks = stacks.matching(matches);
     const order = this.model.timeOrder();
     let number = 0;
     const found = new Uint32Array(order.length);
     for (let i = 0; i < order.length; i++) {
       const span = order[i];
-      if (matches[names[span]] || matches[categories[span]]) found[number++] = span;
+      if (this.matches(span)) found[number++] = span;
     }
     this.found = found.slice(0, number);
   }

@@ -28,6 +28,21 @@ export function topSlices(model, sums, select) {
   });
 }
 
+/** Returns the table of kernel events by name. */
+export function eventTable(model, sums, select) {
+  const perSecond = ({ count }) => (model.duration > 0 ? count / (model.duration / 1e9) : 0);
+  return sortableTable({
+    label: "Events of the kernel by name",
+    rows: sums,
+    onpick: (sum) => () => select(sum.first),
+    columns: [
+      { name: "Name (opens the first)", text: (sum) => model.strings[sum.name] || "(no name)" },
+      { name: "Count", number: true, text: (sum) => time.count(sum.count), key: (sum) => sum.count },
+      { name: "Per second", number: true, text: (sum) => time.count(Math.round(perSecond(sum))), key: perSecond },
+    ],
+  });
+}
+
 /** Returns the table of threads with their processes. */
 export function threadTable(model, showTrack) {
   const rows = model.threads.map((thread) => ({ thread, process: model.processes[thread.process] }));

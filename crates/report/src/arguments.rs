@@ -78,16 +78,24 @@ fn put_text(bytes: &mut Vec<u8>, text: Text) {
 
 /// Appends the kind of a value, and the value. `Model.#argValue` in `page/model.js` reads it.
 fn put_value(bytes: &mut Vec<u8>, value: Argument<'_>, texts: &mut Texts) {
-    let mut put = |text: &str| {
-        bytes.push(0);
-        put_text(bytes, texts.number(text));
-    };
     match value {
-        Argument::Text(text) => put(text),
-        // The page would round these.
-        Argument::Integer(value) if value.unsigned_abs() > GREATEST_EXACT.unsigned_abs() => put(&value.to_string()),
-        Argument::Unsigned(value) if value > GREATEST_EXACT.unsigned_abs() => put(&value.to_string()),
-        Argument::Pointer(value) => put(&format!("{value:#x}")),
+        Argument::Text(text) => {
+            bytes.push(0);
+            put_text(bytes, texts.number(text));
+        }
+        // The page would round these, if they were numbers of variable length.
+        Argument::Integer(value) if value.unsigned_abs() > GREATEST_EXACT.unsigned_abs() => {
+            bytes.push(4);
+            bytes.extend(value.to_le_bytes());
+        }
+        Argument::Unsigned(value) if value > GREATEST_EXACT.unsigned_abs() => {
+            bytes.push(5);
+            bytes.extend(value.to_le_bytes());
+        }
+        Argument::Pointer(value) => {
+            bytes.push(6);
+            bytes.extend(value.to_le_bytes());
+        }
         Argument::Integer(value) => {
             bytes.push(1);
             put_signed(bytes, value);
@@ -118,10 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn integers_beyond_two_to_the_53_are_texts() {
+    fn integers_beyond_two_to_the_53_have_8_bytes() {
         let (mut arguments, mut texts) = (Arguments::default(), Texts::default());
-        arguments.add([("a", Argument::Unsigned(u64::MAX)), ("b", Argument::Integer(i64::MIN))], &mut texts);
-        let texts: Vec<_> = texts.iter().collect();
-        assert_eq!(texts, ["", "a", "18446744073709551615", "b", "-9223372036854775808"]);
+        let values = [Argument::Unsigned(u64::MAX), Argument::Integer(i64::MIN), Argument::Pointer(0xfeed)];
+        arguments.add(values.map(|value| ("a", value)), &mut texts);
+        let mut expected = vec![1, 5];
+        expected.extend([0xff; 8]);
+        expected.extend([1, 4, 0, 0, 0, 0, 0, 0, 0, 0x80]);
+        expected.extend([1, 6, 0xed, 0xfe, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(arguments.bytes, expected);
+        assert_eq!(texts.iter().count(), 2, "no text for a number");
     }
 }

@@ -42,6 +42,7 @@ mod columns;
 mod notices;
 mod page;
 mod report;
+mod stacks;
 mod texts;
 mod timeline;
 mod trace_import;

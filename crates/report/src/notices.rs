@@ -3,7 +3,9 @@
 use esatto_trace::{Error, Loss, Summary, UNMATCHED_ENDS};
 
 use crate::report::{Notice, NoticeLevel, Report};
+use crate::stacks::MAX_STACK_NODES;
 use crate::timeline::MAX_DEPTH;
+use crate::trace_import::{LeftOut, MAX_KERNEL_EVENTS};
 
 /// Errors of the file that are shown one by one.
 const MAX_ERRORS: usize = 20;
@@ -88,6 +90,46 @@ pub(crate) fn add_of_report(report: &mut Report) {
         );
         report.notices.push(notice(NoticeLevel::Warning, title, ""));
     }
+    if report.stacks.is_full {
+        let title = format!(
+            "Some call stacks are not whole, because a page holds {MAX_STACK_NODES} functions with different callers"
+        );
+        report.notices.push(notice(NoticeLevel::Warning, title, "They end at the last caller that it holds."));
+    }
+    add_left_out_events(report);
+}
+
+/// Names of kernel events that are listed as left out.
+const MAX_LEFT_OUT: usize = 6;
+
+/// Adds a remark on kernel events that the page has no room for.
+fn add_left_out_events(report: &mut Report) {
+    let left_out = &report.left_out_events;
+    let number: usize = left_out.iter().map(|events| events.number).sum();
+    if number == 0 {
+        return;
+    }
+    let one = |events: &LeftOut| match events.all - events.number {
+        0 => format!("all {} `{}`", events.number, events.name),
+        shown => format!("{} of {} `{}` (the first {shown} are shown)", events.number, events.all, events.name),
+    };
+    // The most frequent ones come last.
+    let listed: Vec<String> = left_out.iter().rev().take(MAX_LEFT_OUT).map(one).collect();
+    let more = match left_out.len().saturating_sub(MAX_LEFT_OUT) {
+        0 => String::new(),
+        more => format!(", and {more} further names"),
+    };
+    let title = format!(
+        "{number} kernel events are not shown one by one, because a page holds {MAX_KERNEL_EVENTS} of them; \
+         the rarest names come first"
+    );
+    let mut notice = notice(NoticeLevel::Warning, title, "");
+    notice.remedy = format!(
+        "Not shown: {}{more}. They are in the trace: `esatto dump` lists them, and a config without their names in \
+         `ftrace_config {{ ftrace_events: … }}` leaves them out.",
+        listed.join(", ")
+    );
+    report.notices.push(notice);
 }
 
 fn notice(level: NoticeLevel, title: impl Into<String>, text: &str) -> Notice {

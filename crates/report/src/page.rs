@@ -23,6 +23,7 @@ macro_rules! modules {
 const MODULES: &[(&str, &str)] = modules![
     "decode",
     "lane",
+    "stacks",
     "model",
     "time",
     "viewport",
@@ -34,6 +35,7 @@ const MODULES: &[(&str, &str)] = modules![
     "link",
     "dom",
     "flame",
+    "profiles",
     "details",
     "tables",
     "input",

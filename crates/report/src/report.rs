@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use crate::arguments::Arguments;
 use crate::columns::Columns;
 use crate::notices::{self, notices};
+use crate::stacks::{Heap, StackTree, write_heaps};
 use crate::texts::Texts;
 use crate::timeline::Timeline;
+use crate::trace_import::LeftOut;
 use crate::{page, trace_import};
 
 /// Importance of a [`Notice`].
@@ -98,6 +100,10 @@ pub struct Report {
     pub(crate) processes: Vec<ProcessRow>,
     pub(crate) threads: Vec<ThreadRow>,
     pub(crate) logs: Vec<LogRow>,
+    pub(crate) stacks: StackTree,
+    pub(crate) heaps: Vec<Heap>,
+    /// Kernel events that are not shown one by one.
+    pub(crate) left_out_events: Vec<LeftOut>,
 }
 
 impl Report {
@@ -141,6 +147,8 @@ impl Report {
         let mut columns = Columns::default();
         let tracks = self.timeline.write(&mut columns);
         self.arguments.write(&mut columns);
+        self.stacks.write(&mut columns);
+        write_heaps(&self.heaps, &mut columns);
         columns.deltas("log.time", self.logs.iter().map(|log| log.time));
         columns.unsigned("log.level", self.logs.iter().map(|log| log.level));
         columns.unsigned("log.thread", self.logs.iter().map(|log| log.thread));
@@ -167,6 +175,14 @@ impl Report {
                 "track": thread.track.map_or(-1, i64::from),
             })
         };
+        let heap = |heap: &Heap| {
+            json!({
+                "process": heap.process,
+                "name": heap.name,
+                "track": heap.track,
+                "dumps": heap.dumps.len(),
+            })
+        };
         let description = json!({
             "title": self.title,
             "summary": self.summary,
@@ -175,6 +191,7 @@ impl Report {
             "notices": self.notices.iter().map(notice).collect::<Value>(),
             "processes": self.processes.iter().map(process).collect::<Value>(),
             "threads": self.threads.iter().map(thread).collect::<Value>(),
+            "heaps": self.heaps.iter().map(heap).collect::<Value>(),
             "tracks": tracks,
             "columns": columns,
         });

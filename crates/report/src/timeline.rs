@@ -23,7 +23,15 @@ pub(crate) enum TrackKind {
     Slices,
     Cpu,
     State,
+    /// States that a program names.
+    States,
     Counter,
+    /// Single events of the kernel.
+    Events,
+    /// Samples of call stacks.
+    Samples,
+    /// Dumps of a heap.
+    Heap,
 }
 
 impl TrackKind {
@@ -35,7 +43,11 @@ impl TrackKind {
             Self::Slices => "slices",
             Self::Cpu => "cpu",
             Self::State => "state",
+            Self::States => "states",
             Self::Counter => "counter",
+            Self::Events => "events",
+            Self::Samples => "samples",
+            Self::Heap => "heap",
         }
     }
 }
@@ -69,6 +81,8 @@ pub(crate) struct Span {
     pub(crate) arguments: ArgumentSet,
     /// The number of its thread + 1, if the track does not say it; else 0.
     pub(crate) thread: u32,
+    /// Call stack of a sample; 0 for all other spans.
+    pub(crate) stack: u32,
 }
 
 /// Spans of one depth of a lane.
@@ -179,6 +193,10 @@ impl Timeline {
         columns.unsigned("span.category", sorted().map(|span| span.category.0));
         columns.unsigned("span.args", sorted().map(|span| span.arguments.0));
         columns.unsigned("span.thread", sorted().map(|span| span.thread));
+        // One for each sample: the kind of its track tells which spans are samples.
+        let is_sample = |span: &&Span| self.tracks[span.track.0 as usize].kind == TrackKind::Samples;
+        let stacks: Vec<u32> = sorted().filter(is_sample).map(|span| span.stack).collect();
+        columns.unsigned("sample.stack", stacks.into_iter());
         let mut place = vec![0_u32; spans.len()];
         for (at, &index) in order.iter().enumerate() {
             place[index as usize] = number(at);

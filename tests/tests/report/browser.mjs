@@ -1,15 +1,20 @@
 // Opens a page in a browser without a network, and plays one scenario with real input.
 //
-// browser.mjs MODULES PAGE PICTURE SCENARIO
+// browser.mjs MODULES PAGE PICTURE SCENARIO FACTS
+//
+// FACTS is JSON that the scenario expects on the page.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+import { scenarios as profileScenarios } from "./profile_scenarios.mjs";
 
-const [modules, file, picture, name] = process.argv.slice(2);
+const [modules, file, picture, name, facts] = process.argv.slice(2);
 const { chromium } = createRequire(`${modules}/`)("playwright-core");
 
 const scenarios = {
+  ...profileScenarios,
+
   // Mouse and keyboard of a person at a desk.
   async desk({ page, surface, text, key, tab }) {
     assert.match(await text("#facts"), /1503 slices/);
@@ -220,7 +225,7 @@ const scenarios = {
   },
 };
 
-const phone = name === "phone";
+const phone = /phone/i.test(name);
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const launch = () => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 // Now and then a browser crashes before it shows anything.
@@ -245,6 +250,7 @@ await page.waitForSelector("html[data-ready]", { timeout: 60_000 });
 const frame = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 await scenarios[name]({
   page,
+  facts: JSON.parse(facts),
   surface: page.locator("#surface"),
   text: async (selector) => {
     await frame();

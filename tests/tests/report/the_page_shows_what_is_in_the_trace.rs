@@ -41,13 +41,18 @@ pub(crate) fn page_of(harness: &Harness, trace: &[u8], title: &str) -> PathBuf {
 
 /// Plays a scenario of `browser.mjs` on a page.
 pub(crate) fn play(harness: &Harness, page: &Path, scenario: &str) {
+    play_with(harness, page, scenario, &serde_json::Value::Null);
+}
+
+/// Plays a scenario that knows some facts of the trace.
+pub(crate) fn play_with(harness: &Harness, page: &Path, scenario: &str, facts: &serde_json::Value) {
     let picture = match std::env::var_os("ESATTO_SCREENSHOTS") {
         Some(folder) => Path::new(&folder).join(format!("report-{scenario}.png")),
         None => harness.path("picture.png"),
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report/browser.mjs");
     let mut command = Command::new("node");
-    command.arg(script).arg(esatto_tests::node_modules()).arg(page).arg(picture).arg(scenario);
+    command.arg(script).arg(esatto_tests::node_modules()).arg(page).arg(picture).arg(scenario).arg(facts.to_string());
     let output = esatto_tests::ui::in_turn(|| command.output().expect("Node.js"));
     let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
     assert!(output.status.success() && out.trim() == "fine", "{out}{err}");

@@ -17,6 +17,12 @@ test("numbers with a sign are in zigzag form", () => {
   assert.deepEqual([reader.signed(), reader.signed(), reader.signed(), reader.signed()], [0, -1, 1, -2]);
 });
 
+test("integers of 8 bytes are exact", () => {
+  const reader = new Reader(bytes(...new Array(16).fill(0xff)));
+  assert.equal(String(reader.big(false)), "18446744073709551615");
+  assert.equal(String(reader.big(true)), "-1");
+});
+
 test("a torn column is an error", () => {
   assert.throws(() => new Reader(bytes(0x80)).varint(), /torn/);
 });

@@ -2,16 +2,28 @@
 
 import { Model } from "../model.js";
 
-/**
- * Returns a model of slices. Each track is a list of `[name, begin, duration, depth]`; a duration
- * of -1 is that of a slice that did not end.
- */
-export function modelOf(tracks, { duration = 1000, flows = [] } = {}) {
+/** Returns a number for each text; `strings` has the texts. */
+function numbers() {
   const strings = [""];
   const number = (text) => {
     const at = strings.indexOf(text);
     return at >= 0 ? at : strings.push(text) - 1;
   };
+  return { strings, number };
+}
+
+/**
+ * Returns a model of slices. Each track is a list of `[name, begin, duration, depth]`; a duration
+ * of -1 is that of a slice that did not end. `kinds` are those of the tracks.
+ *
+ * `stacks` are pairs of caller and function; stacks are numbered from 1. `sampleStacks` has a stack
+ * for each span on a track of samples, and `threads` has the thread of each. `heaps` are lists of
+ * dumps, `[time, [stack, count, size]…]`.
+ */
+export function modelOf(tracks, options = {}) {
+  const { duration = 1000, flows = [], kinds = [], stacks = [], sampleStacks = [], heaps = [] } = options;
+  const { processes = [], threads = [], spanThreads } = options;
+  const { strings, number } = numbers();
   const rows = { begin: [], duration: [], name: [] };
   const lanes = { track: [], spans: [], depth: [] };
   tracks.forEach((spans, track) => {
@@ -29,13 +41,16 @@ export function modelOf(tracks, { duration = 1000, flows = [] } = {}) {
     }
   });
   const zeros = () => new Uint32Array(rows.begin.length);
+  const dumps = heaps.flat();
+  const changes = dumps.flatMap(([, ...list]) => list);
   return new Model(
     {
       duration,
       notices: [],
-      processes: [],
-      threads: [],
-      tracks: tracks.map((_, i) => ({ name: `track ${i}`, kind: "thread" })),
+      processes,
+      threads,
+      heaps: heaps.map((list, i) => ({ process: 0, name: `heap ${i}`, track: kinds.indexOf("heap"), dumps: list.length })),
+      tracks: tracks.map((_, i) => ({ name: `track ${i}`, kind: kinds[i] ?? "thread" })),
     },
     {
       strings,
@@ -44,7 +59,16 @@ export function modelOf(tracks, { duration = 1000, flows = [] } = {}) {
       "span.name": Uint32Array.from(rows.name),
       "span.category": zeros(),
       "span.args": zeros(),
-      "span.thread": zeros(),
+      "span.thread": spanThreads ? Uint32Array.from(spanThreads) : zeros(),
+      "sample.stack": Uint32Array.from(sampleStacks),
+      "stack.caller": Uint32Array.from(stacks, ([caller]) => caller),
+      "stack.function": Uint32Array.from(stacks, ([, name]) => number(name)),
+      "stack.file": new Uint32Array(stacks.length),
+      "dump.time": Float64Array.from(dumps, ([time]) => time),
+      "dump.changes": Uint32Array.from(dumps, ([, ...list]) => list.length),
+      "heap.stack": Uint32Array.from(changes, ([stack]) => stack),
+      "heap.count": Float64Array.from(changes, ([, count]) => count),
+      "heap.size": Float64Array.from(changes, ([, , size]) => size),
       "lane.track": Uint32Array.from(lanes.track),
       "lane.spans": Uint32Array.from(lanes.spans),
       "lane.depth": Uint32Array.from(lanes.depth),

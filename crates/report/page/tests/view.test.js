@@ -89,11 +89,17 @@ test("rows are found at their place, pinned ones at the top", () => {
   assert.equal(layout.laneAt(layout.rows[0], 25), null);
 });
 
-test("texts on slices have a contrast of at least 4.5", () => {
+test("texts on slices have a contrast of at least 4.5, and marks one of 3", () => {
   for (let i = 0; i < 500; i++) {
     const { color, text } = paintOf(`slice ${String.fromCharCode(97 + (i % 26))}${"x".repeat(i % 37)}`, "slices");
     const ink = text === "#fff" ? [255, 255, 255] : [0, 0, 0];
     assert.ok(contrast(color, ink) >= 4.5, `${color} with ${text}`);
+  }
+  for (const background of [[255, 255, 255], [20, 23, 29]]) {
+    for (let i = 0; i < 500; i++) {
+      const { color } = paintOf(`event_${String.fromCharCode(97 + (i % 26))}${"x".repeat(i % 37)}`, "events");
+      assert.ok(contrast(color, background) >= 3, `a mark of ${color} on ${background}`);
+    }
   }
   assert.deepEqual(rgb(0, 100, 50), [255, 0, 0]);
 });

@@ -1,13 +1,18 @@
 //! From the tables of a trace to the rows of the page.
 
+mod kernel_events;
 mod rows;
+mod stacks;
 
 use std::collections::HashMap;
 
 use esatto_trace::tables::{ArgValue, Row, Table as _, Tables};
 use esatto_trace::{Engine, Summary, Symbol};
 
+use self::kernel_events::Choice;
+pub(crate) use self::kernel_events::{LeftOut, MAX_KERNEL_EVENTS};
 use self::rows::Rows;
+use self::stacks::CallSites;
 use crate::arguments::{Argument, ArgumentSet};
 use crate::report::{LogRow, Report};
 use crate::texts::Text;
@@ -16,7 +21,8 @@ use crate::timeline::{Span, SpanId};
 /// Adds the content of a trace to a report.
 pub(crate) fn add(report: &mut Report, engine: &Engine, summary: &Summary) {
     let tables = &engine.tables;
-    let (begin, end) = bounds(tables).unwrap_or_default();
+    let choice = Choice::of(tables, MAX_KERNEL_EVENTS);
+    let (begin, end) = bounds(tables, &choice).unwrap_or_default();
     report.duration = end.saturating_sub(begin);
     let mut import = Import { tables, begin, texts: HashMap::new(), sets: HashMap::new() };
     let mut rows = Rows::new(report, tables);
@@ -29,23 +35,34 @@ pub(crate) fn add(report: &mut Report, engine: &Engine, summary: &Summary) {
     }
     import.scheduling(report, &mut rows);
     import.states(report, &mut rows);
+    import.track_states(report, &mut rows);
     import.counters(report, &mut rows);
+    import.kernel_events(report, &mut rows, choice);
+    let sites = CallSites::new(&import, report);
+    import.samples(report, &mut rows, &sites);
+    import.heaps(report, &mut rows, &sites);
     import.logs(report, &rows);
     facts(report, tables, summary);
 }
 
 /// Returns the time of the first content and that of the last one.
-fn bounds(tables: &Tables) -> Option<(i64, i64)> {
+fn bounds(tables: &Tables, choice: &Choice) -> Option<(i64, i64)> {
     let mut bounds: Option<(i64, i64)> = None;
     let mut widen = |ts: i64, dur: i64| {
         let end = ts.saturating_add(dur.max(0));
         bounds = Some(bounds.map_or((ts, end), |(begin, last)| (begin.min(ts), last.max(end))));
     };
-    let Tables { slice, sched, counter, android_logs: logs, .. } = tables;
+    let Tables { slice, sched, counter, state, android_logs: logs, ftrace_event: events, .. } = tables;
     (0..slice.rows()).for_each(|row| widen(slice.ts.get(row), slice.dur.get(row)));
     (0..sched.rows()).for_each(|row| widen(sched.ts.get(row), sched.dur.get(row)));
     (0..counter.rows()).for_each(|row| widen(counter.ts.get(row), 0));
+    (0..state.rows()).for_each(|row| widen(state.ts.get(row), state.dur.get(row)));
     (0..logs.rows()).for_each(|row| widen(logs.ts.get(row), 0));
+    let is_shown = |row: &usize| events.name[*row].is_some_and(|name| choice.shown.contains_key(&name));
+    (0..events.rows()).filter(is_shown).for_each(|row| widen(events.ts.get(row), 0));
+    let heaps = &tables.heap_profile_allocation.ts;
+    let samples = tables.perf_sample.ts.iter().chain(&tables.cpu_profile_stack_sample.ts);
+    samples.chain(heaps).for_each(|ts| widen(*ts, 0));
     bounds
 }
 
@@ -98,6 +115,7 @@ impl Import<'_> {
                 category: self.text(report, slice.category[row]),
                 arguments: self.arguments(report, slice.arg_set_id[row]),
                 thread: 0,
+                stack: 0,
             };
             report.timeline.add_span(span)
         };
@@ -129,6 +147,7 @@ impl Import<'_> {
                 category: Text::default(),
                 arguments: arguments.add([priority].into_iter().chain(end_state), texts),
                 thread: number(thread) + 1,
+                stack: 0,
             };
             report.timeline.add_span(span);
         }
@@ -164,9 +183,56 @@ impl Import<'_> {
                 category: Text::default(),
                 arguments: arguments.add([cpu, waker, function].into_iter().flatten(), texts),
                 thread: number(thread) + 1,
+                stack: 0,
             };
             report.timeline.add_span(span);
         }
+    }
+
+    /// Adds the states that programs set on their tracks.
+    fn track_states(&mut self, report: &mut Report, rows: &mut Rows<'_>) {
+        let states = &self.tables.state;
+        for row in 0..states.rows() {
+            let span = Span {
+                track: rows.of_track_states(report, states.track_id[row]),
+                lane: 0,
+                depth: 0,
+                begin: states.ts.get(row).saturating_sub(self.begin),
+                duration: duration(states.dur.get(row)),
+                name: self.text(report, Some(states.value[row])),
+                category: self.text(report, states.category[row]),
+                arguments: self.arguments(report, states.arg_set_id[row]),
+                thread: 0,
+                stack: 0,
+            };
+            report.timeline.add_span(span);
+        }
+    }
+
+    /// Adds a mark for each event of the kernel that no other row shows.
+    fn kernel_events(&mut self, report: &mut Report, rows: &mut Rows<'_>, choice: Choice) {
+        let events = &self.tables.ftrace_event;
+        let mut shown = choice.shown;
+        for row in 0..events.rows() {
+            let Some(room) = events.name[row].and_then(|name| shown.get_mut(&name)).filter(|room| **room > 0) else {
+                continue;
+            };
+            *room -= 1;
+            let span = Span {
+                track: rows.of_kernel_events(&mut report.timeline, events.cpu[row]),
+                lane: 0,
+                depth: 0,
+                begin: events.ts.get(row).saturating_sub(self.begin),
+                duration: Some(0),
+                name: self.text(report, events.name[row]),
+                category: Text::default(),
+                arguments: self.arguments(report, events.arg_set_id[row]),
+                thread: number(events.utid[row]) + 1,
+                stack: 0,
+            };
+            report.timeline.add_span(span);
+        }
+        report.left_out_events = choice.left_out;
     }
 
     fn counters(&mut self, report: &mut Report, rows: &mut Rows<'_>) {
@@ -236,6 +302,15 @@ fn facts(report: &mut Report, tables: &Tables, summary: &Summary) {
     add("Arrows (flows)", tables.flow.rows().to_string());
     add("Values of counters", tables.counter.rows().to_string());
     add("Intervals on processors", switches.to_string());
+    let samples = tables.perf_sample.rows() + tables.cpu_profile_stack_sample.rows();
+    for (name, number) in [
+        ("States of tracks", tables.state.rows()),
+        ("Events of the kernel", tables.ftrace_event.rows()),
+        ("Samples of call stacks", samples),
+        ("Changes of heap profiles", tables.heap_profile_allocation.rows()),
+    ] {
+        add(name, number.to_string());
+    }
     add("Log messages", tables.android_logs.rows().to_string());
     add("Processes", processes.to_string());
     add("Threads", threads.to_string());

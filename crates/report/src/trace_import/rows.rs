@@ -22,6 +22,14 @@ enum Key {
     OtherThreads(usize),
     Thread(Row),
     States(Row),
+    Samples(Row),
+    /// The heap of a process, by its name.
+    Heap(Row, String),
+    /// The states of a track.
+    TrackStates(Row),
+    /// The kernel events of a machine.
+    KernelEvents(usize),
+    KernelEventsOf(u32),
     /// Tracks of one name and kind that belong to the same row.
     Named(Option<TrackId>, String, String),
     /// Counters of a machine.
@@ -144,6 +152,72 @@ impl<'t> Rows<'t> {
         row
     }
 
+    /// Returns the row for the samples of a thread.
+    pub(super) fn of_samples(&mut self, report: &mut Report, thread: Row) -> TrackId {
+        if let Some(&row) = self.rows.get(&Key::Samples(thread)) {
+            return row;
+        }
+        // Below the slices or the states of the thread, if it has any.
+        let own = [Key::Thread(thread), Key::States(thread)].iter().find_map(|key| self.rows.get(key)).copied();
+        let parent = own.unwrap_or_else(|| self.above_thread(report, thread));
+        let (name, detail) = match own {
+            Some(_) => ("Samples".to_owned(), String::new()),
+            None => (self.thread_name(report, thread), format!("tid {}", report.threads[thread.index()].tid)),
+        };
+        let is_first = self.tables.thread.is_main_thread[thread.index()] == Some(true);
+        let new = || Track { detail, is_first, ..track(name, TrackKind::Samples, Some(parent)) };
+        let row = self.row(&mut report.timeline, Key::Samples(thread), new);
+        report.threads[thread.index()].track.get_or_insert(row.0);
+        row
+    }
+
+    /// Returns the row for the dumps of a heap.
+    pub(super) fn of_heap(&mut self, report: &mut Report, process: Row, heap: &str) -> TrackId {
+        let parent = self.of_process(report, process);
+        let name = if heap.is_empty() { "Heap".to_owned() } else { format!("Heap {heap}") };
+        let new = || track(name, TrackKind::Heap, Some(parent));
+        self.row(&mut report.timeline, Key::Heap(process, heap.to_owned()), new)
+    }
+
+    /// Returns the row for the kernel events of a processor, by its number in the tables.
+    pub(super) fn of_kernel_events(&mut self, timeline: &mut Timeline, cpu: u32) -> TrackId {
+        if let Some(&row) = self.rows.get(&Key::KernelEventsOf(cpu)) {
+            return row;
+        }
+        let machine = (cpu / CPUS_OF_MACHINE) as usize;
+        let above = self.of_machine(timeline, machine);
+        let new = || track("Kernel events".to_owned(), TrackKind::Group, above);
+        let parent = self.row(timeline, Key::KernelEvents(machine), new);
+        let name = format!("CPU {}", cpu % CPUS_OF_MACHINE);
+        self.row(timeline, Key::KernelEventsOf(cpu), || track(name, TrackKind::Events, Some(parent)))
+    }
+
+    /// Returns the row for the states of a track that a program has described.
+    pub(super) fn of_track_states(&mut self, report: &mut Report, track_id: Row) -> TrackId {
+        if let Some(&row) = self.rows.get(&Key::TrackStates(track_id)) {
+            return row;
+        }
+        let index = track_id.index();
+        let parent = self.above_track(report, index);
+        let name = self.tables.track.name[index].map_or("", |name| self.tables.strings.get(name));
+        let name = if name.is_empty() { "State".to_owned() } else { name.to_owned() };
+        self.row(&mut report.timeline, Key::TrackStates(track_id), || track(name, TrackKind::States, parent))
+    }
+
+    /// Returns the row above a track that has one of its own.
+    fn above_track(&mut self, report: &mut Report, index: usize) -> Option<TrackId> {
+        let tracks = &self.tables.track;
+        match (tracks.utid[index], tracks.upid[index], tracks.cpu[index]) {
+            (Some(thread), ..) => Some(self.above_thread(report, thread)),
+            (_, Some(process), _) => Some(self.of_process(report, process)),
+            (_, _, Some(cpu)) => Some(self.of_processors(&mut report.timeline, cpu)),
+            _ => {
+                let machine = tracks.machine_id[index].map_or(0, Row::index);
+                self.of_machine(&mut report.timeline, machine)
+            }
+        }
+    }
+
     /// Returns the row for the slices of a track, and its lane there.
     pub(super) fn of_slices(&mut self, report: &mut Report, track_id: Row) -> (TrackId, u32) {
         if let Some(&place) = self.of_tracks.get(&track_id) {
@@ -152,18 +226,10 @@ impl<'t> Rows<'t> {
         let index = track_id.index();
         let tracks = &self.tables.track;
         let kind = self.tables.strings.get(tracks.r#type[index]);
-        let row = match (tracks.utid[index], tracks.upid[index], tracks.cpu[index]) {
-            (Some(thread), ..) if kind.starts_with("thread") => self.of_thread(report, thread),
-            (thread, process, cpu) => {
-                let parent = match (thread, process, cpu) {
-                    (Some(thread), ..) => Some(self.above_thread(report, thread)),
-                    (_, Some(process), _) => Some(self.of_process(report, process)),
-                    (_, _, Some(cpu)) => Some(self.of_processors(&mut report.timeline, cpu)),
-                    _ => {
-                        let machine = tracks.machine_id[index].map_or(0, Row::index);
-                        self.of_machine(&mut report.timeline, machine)
-                    }
-                };
+        let row = match tracks.utid[index] {
+            Some(thread) if kind.starts_with("thread") => self.of_thread(report, thread),
+            _ => {
+                let parent = self.above_track(report, index);
                 let name = tracks.name[index].map(|name| self.tables.strings.get(name)).unwrap_or_default();
                 let name = if name.is_empty() { kind.replace('_', " ") } else { name.to_owned() };
                 let above = tracks.parent_id[index].map_or(0, |parent| parent.index() + 1);
