@@ -312,15 +312,15 @@ pub(crate) fn save_clone(
     request: &CloneSessionRequest,
     output: &mut Output,
     what: &str,
-) -> Result<bool, Failure> {
+) -> Result<Content, Failure> {
     let mut client = clone_session(address, request, what)?;
-    let mut content = Content::default();
+    let mut content = Content { wants_silent: true, ..Content::default() };
     read(&mut client, u64::MAX, what, |packet| {
         content.packet(packet);
         Ok(output.packet(packet)?)
     })?;
     output.finish()?;
-    Ok(content.has_events)
+    Ok(content)
 }
 
 /// Makes a clone, and returns the connection that has it.

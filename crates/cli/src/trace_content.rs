@@ -13,6 +13,7 @@ use esatto_schema::{
     SLOW_STOPPING_DATA_SOURCES_FIELD, START_TIMES_FIELD, TracePacketReader, TrackDescriptorReader, data_source_problem,
     start_times,
 };
+use esatto_trace::escape::Line;
 
 use crate::machine_losses::MachineLosses;
 use crate::unreadable_packets::{PacketMarks, STATE_CLEARED, UnreadablePackets};
@@ -213,6 +214,24 @@ impl Relays {
 pub(crate) struct Silent {
     pub(crate) at_flush: BTreeSet<String>,
     pub(crate) at_stop: BTreeSet<String>,
+}
+
+impl Silent {
+    /// Returns a line about those that did not deliver their last events, if there are any.
+    pub(crate) fn flush_in_words(&self) -> Option<String> {
+        let who = names(&self.at_flush)?;
+        Some(format!("{who} did not deliver the last events in time. The end of the trace is incomplete."))
+    }
+
+    /// Returns a line about those that did not stop, if there are any.
+    pub(crate) fn stop_in_words(&self) -> Option<String> {
+        Some(format!("{} did not stop in time. It delays the end of every recording.", names(&self.at_stop)?))
+    }
+}
+
+fn names(silent: &BTreeSet<String>) -> Option<String> {
+    let names = silent.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Some(Line(names).to_string()).filter(|names| !names.is_empty())
 }
 
 impl Content {

@@ -2,7 +2,7 @@
 
 use crate::rows_of_sessions::sessions;
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Peer, Skip, esatto_bin, tp};
+use esatto_tests::{Harness, Implementation, Peer, Signal, Skip, esatto_bin, tp};
 use std::process::Output;
 
 const ENDLESS: Workload = Workload { threads: 1, rounds: 1_000_000, pause_us: 2000 };
@@ -39,9 +39,27 @@ mod from_start_to_stop {
         assert!(ended.status.success(), "{ended:?}");
         assert!(sessions(&harness).is_empty());
         assert!(!snapshot(&harness, &["stop", "flight"]).status.success());
+        // The list of sessions ends it, too, also where the service does not tell keys.
+        assert!(snapshot(&harness, &["start", "flight"]).status.success());
+        let ended = harness.command(esatto_bin()).args(["sessions", "stop", "flight"]).output().expect("it runs");
+        assert!(ended.status.success() && sessions(&harness).is_empty(), "{ended:?}");
         Ok(())
     }
     esatto_tests::for_each_service!(scenario);
+}
+
+#[test]
+fn a_program_that_does_not_answer_is_named() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let application = harness.application(Implementation::Ours, ENDLESS);
+    harness.wait_for_data_source("track_event");
+    assert!(snapshot(&harness, &["start", "flight", "--ring", "1M"]).status.success());
+    application.signal(Signal::STOP);
+    let taken = snapshot(&harness, &["take", "flight", "-o", "taken"]);
+    application.signal(Signal::CONT);
+    let said = String::from_utf8_lossy(&taken.stderr);
+    assert!(taken.status.success() && said.contains("(track_event) did not deliver the last events in time"), "{said}");
 }
 
 #[test]

@@ -41,7 +41,11 @@ pub(crate) fn run(args: &args::Sessions) -> Result<ExitCode, Failure> {
         Some(args::SessionsAction::Stop { session }) => {
             let mut client = connect(&address()?)?;
             let list = SessionList::query(&mut client)?;
-            stop(&mut client, list.find(session)?)?;
+            match list.find(session) {
+                Ok(found) => stop(&mut client, found)?,
+                // Perfetto's service does not tell detach keys, so the word may be one.
+                Err(unknown) => end_detached(&mut client, session.as_bytes()).map_err(|_| unknown)?,
+            }
         }
         None => {
             let list = SessionList::query(&mut connect(&address()?)?)?;
@@ -127,8 +131,15 @@ fn stop(client: &mut BlockingClient, session: &ListedSession) -> Result<(), Fail
     }
     let what = format!("cannot end session {}", session.id);
     let Some(pid) = session.pid else {
-        let why = "the service does not tell which program controls it";
-        return Err(Failure::new(what, why).hint("end that program with Ctrl-C or SIGINT"));
+        // A flight recorder has its name as the key.
+        if !session.name.is_empty() && end_detached(client, session.name.as_bytes()).is_ok() {
+            say!("Ended session {}.", session.id);
+            return Ok(());
+        }
+        let why = "the service does not tell who controls it";
+        let hint = "if a program does, end that program with Ctrl-C or SIGINT; if it is detached, give its key: \
+                    `esatto sessions stop KEY`";
+        return Err(Failure::new(what, why).hint(hint));
     };
     let name = name_of(pid).ok_or_else(|| {
         Failure::new(&what, format!("its process {pid} is not visible here")).hint("it may run in another container")

@@ -147,13 +147,16 @@ fn take(name: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
     };
     let request = CloneSessionRequest { session_id: Some(session.id), ..CloneSessionRequest::default() };
     let what = format!("cannot save a snapshot of the session {name:?}");
-    let has_events = save_clone(&address, &request, &mut output, &what)?;
+    let content = save_clone(&address, &request, &mut output, &what)?;
+    if let Some(line) = content.silent.flush_in_words() {
+        say!("{line}");
+    }
     let bytes = output.final_bytes(false).unwrap_or(0);
     let file = Line(output.name().display());
     let word = ShellWord::new(output.name());
     if Output::is_stdout(output.name()) {
         say!("Wrote {} to stdout.", Size(bytes));
-    } else if has_events {
+    } else if content.has_events {
         say!("Wrote {} into {file}. Open it in https://ui.perfetto.dev, or run `esatto info {word}`.", Size(bytes));
     } else {
         say!("Wrote {} into {file}. It has no event: `esatto list` shows which programs are connected.", Size(bytes));

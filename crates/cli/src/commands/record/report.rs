@@ -34,11 +34,11 @@ pub(super) fn limited(triggers: u64) -> String {
 /// Says what is in the file, and what is missing.
 pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     if !recorded.flushed {
-        let who = names(&recorded.silent.at_flush).unwrap_or_else(|| "Some programs".to_owned());
-        say!("{who} did not deliver the last events in time. The end of the trace is incomplete.");
+        let unknown = "Some programs did not deliver the last events in time. The end of the trace is incomplete.";
+        say!("{}", recorded.silent.flush_in_words().as_deref().unwrap_or(unknown));
     }
-    if let Some(who) = names(&recorded.silent.at_stop) {
-        say!("{who} did not stop in time. It delays the end of every recording.");
+    if let Some(line) = recorded.silent.stop_in_words() {
+        say!("{line}");
     }
     for (source, reason) in &recorded.problems {
         say!("{} did not record everything: {}.", Line(source), Line(reason.trim_end_matches('.')));
@@ -193,9 +193,4 @@ pub(super) fn write_page(recorded: &Recorded, config: &TraceConfig) {
         Ok(page) => inform!("Wrote the report {}. Open it in a browser.", Line(page.display())),
         Err(failure) => say!("There is no report: {failure}"),
     }
-}
-
-fn names(silent: &BTreeSet<String>) -> Option<String> {
-    let names = silent.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    Some(Line(names).to_string()).filter(|names| !names.is_empty())
 }
