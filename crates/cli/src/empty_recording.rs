@@ -12,6 +12,8 @@ use crate::unimplemented_sources::not_implemented;
 
 const TRACK_EVENT: &str = "track_event";
 const FTRACE: &str = "linux.ftrace";
+/// Name of the commands that bring a trigger (`docs/spec/cli.md`).
+const TRIGGER_COMMAND: &str = "perfetto_cmd_producer";
 /// Names of data sources that many programs offer, or Perfetto's own. A name that is like one of
 /// them is probably mistyped.
 pub(crate) const WELL_KNOWN: [&str; 17] = [
@@ -62,7 +64,11 @@ pub(crate) struct EmptyRecording<'a> {
 impl EmptyRecording<'_> {
     /// Returns the reason, and advice if there is any.
     pub(crate) fn reason(&self) -> String {
-        let programs = &self.programs.programs[..];
+        // Commands that bring a trigger connect for that only.
+        let is_trigger = |program: &&Program| program.name == TRIGGER_COMMAND && program.sources.is_empty();
+        let programs: Vec<Program> =
+            self.programs.programs.iter().filter(|program| !is_trigger(program)).cloned().collect();
+        let programs = &programs[..];
         if !self.programs.is_known {
             return "the service does not tell which programs are connected".to_owned();
         }
@@ -560,6 +566,9 @@ mod tests {
         let programs = Programs::of(vec![Program::named("app", Vec::new())]);
         let said = reason(&track_events(false), true, &programs);
         assert!(said.contains("app connected, but offered no data source"), "{said}");
+        let trigger = Programs::of(vec![Program::named(TRIGGER_COMMAND, Vec::new())]);
+        let said = reason(&track_events(false), true, &trigger);
+        assert!(said.contains("no program is connected") && !said.contains(TRIGGER_COMMAND), "{said}");
     }
 
     #[test]

@@ -63,6 +63,18 @@ fn each_missing_thing_has_a_remedy() {
 
 /// `esatto record` expects a service at an address that the environment names.
 #[test]
+fn a_deleted_folder_is_told() {
+    let harness = Harness::new();
+    let folder = harness.path("gone");
+    std::fs::create_dir(&folder).expect("a new folder");
+    let mut command = harness.command("sh");
+    command.args(["-c", "cd gone && rmdir ../gone && exec \"$0\" \"$@\""]).arg(esatto_bin());
+    let answer = Answer::of(&mut command);
+    let (state, text, remedy) = answer.of_check("current-folder");
+    assert!(state == "missing" && text.contains("was deleted") && remedy.contains("cd ~"), "{state}: {text}: {remedy}");
+}
+
+#[test]
 fn without_a_service_at_a_named_address_recording_is_not_possible() {
     let harness = Harness::new();
     let answer = doctor(&harness);

@@ -1,5 +1,6 @@
 //! Limits that a recording may meet: memory, disk space, descriptors.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, StatVfs, access, statvfs};
@@ -51,6 +52,10 @@ fn memory() -> Check {
 /// Checks a folder for traces.
 fn folder(id: &'static str, path: &Path) -> Check {
     let name = path.display();
+    if std::fs::metadata(path).is_ok_and(|meta| meta.nlink() == 0) {
+        let text = format!("{name} was deleted: no file can be made there");
+        return Check::missing(id, text, "go to a folder that exists: `cd ~`");
+    }
     if let Err(why) = access(path, Access::WRITE_OK | Access::EXEC_OK) {
         let text = format!("{name} cannot be written: {}", std::io::Error::from(why));
         return match id {
