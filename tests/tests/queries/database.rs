@@ -14,7 +14,7 @@ const VIEWS: &str = "
 create view process as select *, id as upid from t_process;
 create view thread as select *, id as utid from t_thread;
 create view track as select id, name, type, parent_id, dimension_arg_set_id, source_arg_set_id, machine_id from t_track
-    where type not glob '*_state_track_event';
+    where type not glob '*_state_track_event' and type != 'concurrent_tracing_sessions';
 create view thread_track as select id, name, type, parent_id, utid from t_track
     where utid is not null and not is_counter and type not glob '*_state_track_event';
 create view process_track as select id, name, type, parent_id, upid from t_track

@@ -7,6 +7,7 @@
 mod android_log;
 mod call_stacks;
 mod chrome_names;
+mod concurrent_sessions;
 pub(crate) mod context;
 mod counter_tracks;
 mod current_states;
@@ -268,6 +269,7 @@ impl Context {
                     packet_field::THREAD_DESCRIPTOR | packet_field::PROCESS_DESCRIPTOR => {
                         self.import_old_descriptor(machine, id, payload);
                     }
+                    packet_field::CONCURRENT_SESSION_EVENT => self.import_session_event(ts, machine, payload),
                     packet_field::TRIGGER | packet_field::CHROME_TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
                         self.import_trigger(ts, machine, id, payload);
                     }

@@ -255,6 +255,7 @@ impl Tokenizer {
             | packet_field::PROCESS_DESCRIPTOR
             | packet_field::TRIGGER
             | packet_field::CHROME_TRIGGER
+            | packet_field::CONCURRENT_SESSION_EVENT
             | packet_field::CLONE_SNAPSHOT_TRIGGER => {
                 if id == packet_field::THREAD_DESCRIPTOR {
                     self.note_thread(payload, sequence);

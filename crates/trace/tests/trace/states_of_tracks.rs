@@ -90,6 +90,41 @@ fn tracks_have_their_own_states() {
     );
 }
 
+/// Adds an event of the service about another session.
+fn session(maker: Maker, ts: u64, state: u64, name: &str, id: u64) -> Maker {
+    maker.packet(|packet| {
+        packet.varint(8, ts);
+        let mut event = packet.begin(134);
+        event.varint(1, state);
+        if !name.is_empty() {
+            event.string(2, name);
+        }
+        event.varint(3, id);
+        event.varint(4, 1000);
+    })
+}
+
+#[test]
+fn other_sessions_have_states() {
+    let mut maker = Maker::default();
+    for (ts, state, name, id) in
+        [(100, 2, "", 7), (110, 3, "", 7), (120, 5, "night", 8), (150, 4, "", 7), (160, 1, "", 7), (170, 99, "", 7)]
+    {
+        maker = session(maker, ts, state, name, id);
+    }
+    let seven = "Session 7/concurrent_tracing_sessions";
+    assert_eq!(
+        states(&maker),
+        [
+            format!("{seven} CONFIGURED 100 10 2"),
+            format!("{seven} STARTED 110 40 2"),
+            "night (clone)/concurrent_tracing_sessions CLONED_READ_ONLY 120 -1 2".to_owned(),
+            format!("{seven} DISABLING_WAITING_STOP_ACKS 150 10 2"),
+            format!("{seven} DISABLED 160 0 2"),
+        ]
+    );
+}
+
 #[test]
 fn a_state_on_another_kind_of_track_is_left_out() {
     let maker = state(Maker::default().named(2, "slices", 0), 100, 2, Some("a"), None);
