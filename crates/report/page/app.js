@@ -86,6 +86,7 @@ export class App {
       byId("notices-list").replaceWith(notices);
       byId("notices").hidden = false;
       byId("notices").open = grave;
+      byId("notices").classList.toggle("calm", !grave);
     }
     const input = byId("search");
     let timer = 0;

@@ -31,7 +31,7 @@ export function topSlices(model, sums, select) {
 /** Returns the table of kernel events by name. */
 export function eventTable(model, sums, select) {
   const perSecond = ({ count }) => (model.duration > 0 ? count / (model.duration / 1e9) : 0);
-  return sortableTable({
+  const table = sortableTable({
     label: "Events of the kernel by name",
     rows: sums,
     onpick: (sum) => () => select(sum.first),
@@ -41,6 +41,8 @@ export function eventTable(model, sums, select) {
       { name: "Per second", number: true, text: (sum) => time.count(Math.round(perSecond(sum))), key: perSecond },
     ],
   });
+  const leftOut = model.description.leftOutEvents;
+  return leftOut ? element("div", {}, element("p", {}, `${leftOut}. The notes above tell which.`), table) : table;
 }
 
 /** Returns the table of threads with their processes. */

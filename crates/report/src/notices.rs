@@ -123,7 +123,8 @@ fn add_left_out_events(report: &mut Report) {
         "{number} kernel events are not shown one by one, because a page holds {MAX_KERNEL_EVENTS} of them; \
          the rarest names come first"
     );
-    let mut notice = notice(NoticeLevel::Warning, title, "");
+    let mut notice = notice(NoticeLevel::Warning, title.clone(), "");
+    report.left_out_title = title;
     notice.remedy = format!(
         "Not shown: {}{more}. They are in the trace: `esatto dump` lists them, and a config without their names in \
          `ftrace_config {{ ftrace_events: … }}` leaves them out.",
@@ -141,4 +142,30 @@ fn of_loss(summary: &Summary, loss: &Loss) -> Notice {
     let mut notice = notice(level, format!("{} {} ({})", loss.number, loss.what.replace('_', " "), loss.place), "");
     notice.remedy = summary.remedy(loss);
     notice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_events_without_room_are_counted_and_named() {
+        let mut report = Report::default();
+        add_of_report(&mut report);
+        assert!(report.notices.is_empty());
+        let left = |name: String, number, all| LeftOut { name, number, all };
+        report.left_out_events.push(left("kfree".to_owned(), 10, 30));
+        report.left_out_events.extend((0..7).map(|i| left(format!("event{i}"), 100, 100)));
+        add_of_report(&mut report);
+        let [notice] = &report.notices[..] else { panic!("one remark: {:?}", report.notices) };
+        assert_eq!(notice.level, NoticeLevel::Warning);
+        assert!(notice.title.starts_with("710 kernel events are not shown one by one, because"), "{}", notice.title);
+        assert!(notice.remedy.contains("all 100 `event6`, all 100 `event5`"), "{}", notice.remedy);
+        assert!(notice.remedy.contains("and 2 further names"), "{}", notice.remedy);
+        report.left_out_events.truncate(1);
+        report.notices.clear();
+        add_of_report(&mut report);
+        let remedy = &report.notices[0].remedy;
+        assert!(remedy.starts_with("Not shown: 10 of 30 `kfree` (the first 20 are shown)."), "{remedy}");
+    }
 }

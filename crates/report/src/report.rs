@@ -104,6 +104,8 @@ pub struct Report {
     pub(crate) heaps: Vec<Heap>,
     /// Kernel events that are not shown one by one.
     pub(crate) left_out_events: Vec<LeftOut>,
+    /// The remark on them; empty if all are shown.
+    pub(crate) left_out_title: String,
 }
 
 impl Report {
@@ -192,6 +194,7 @@ impl Report {
             "processes": self.processes.iter().map(process).collect::<Value>(),
             "threads": self.threads.iter().map(thread).collect::<Value>(),
             "heaps": self.heaps.iter().map(heap).collect::<Value>(),
+            "leftOutEvents": self.left_out_title,
             "tracks": tracks,
             "columns": columns,
         });

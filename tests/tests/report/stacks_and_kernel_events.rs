@@ -1,4 +1,4 @@
-//! The page shows call stacks and single events of the kernel, as many as the trace processor finds.
+//! The page shows call stacks and single kernel events, as many as the trace processor finds.
 
 use std::path::PathBuf;
 

@@ -25,6 +25,8 @@ enum Key {
     Samples(Row),
     /// The heap of a process, by its name.
     Heap(Row, String),
+    /// The states of other sessions on a machine.
+    Sessions(usize),
     /// The states of a track.
     TrackStates(Row),
     /// The kernel events of a machine.
@@ -198,7 +200,14 @@ impl<'t> Rows<'t> {
             return row;
         }
         let index = track_id.index();
-        let parent = self.above_track(report, index);
+        let parent = if self.tables.strings.get(self.tables.track.r#type[index]) == "concurrent_tracing_sessions" {
+            let machine = self.tables.track.machine_id[index].map_or(0, Row::index);
+            let above = self.of_machine(&mut report.timeline, machine);
+            let new = || track("Other tracing sessions".to_owned(), TrackKind::Group, above);
+            Some(self.row(&mut report.timeline, Key::Sessions(machine), new))
+        } else {
+            self.above_track(report, index)
+        };
         let name = self.tables.track.name[index].map_or("", |name| self.tables.strings.get(name));
         let name = if name.is_empty() { "State".to_owned() } else { name.to_owned() };
         self.row(&mut report.timeline, Key::TrackStates(track_id), || track(name, TrackKind::States, parent))
