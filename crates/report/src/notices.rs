@@ -40,6 +40,12 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
     for problem in &summary.data_source_problems {
         notices.push(notice(NoticeLevel::Warning, format!("{}: {}", problem.data_source, problem.reason), ""));
     }
+    for part in &summary.parts {
+        for problem in &part.summary.data_source_problems {
+            let title = format!("{}: {}: {}", part.name, problem.data_source, problem.reason);
+            notices.push(notice(NoticeLevel::Warning, title, ""));
+        }
+    }
     if summary.interning_errors > 0 {
         let title = format!("{} names were used but never sent", summary.interning_errors);
         notices.push(notice(NoticeLevel::Warning, title, ""));
@@ -71,7 +77,12 @@ fn extent(summary: &Summary, error: &Error) -> String {
         None => " Nothing after it is read.".to_owned(),
     };
     match error {
-        Error::Empty | Error::Foreign { .. } | Error::TemporaryFile { .. } => String::new(),
+        Error::Empty
+        | Error::Foreign { .. }
+        | Error::TemporaryFile { .. }
+        | Error::Archive { .. }
+        | Error::LeftOut { .. } => String::new(),
+        Error::InPart { error, .. } => extent(summary, error),
         Error::Torn { .. } | Error::TornHeader { .. } if error.ends_reading() => {
             "Everything before it is shown.".to_owned()
         }

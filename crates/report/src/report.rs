@@ -29,6 +29,15 @@ pub enum NoticeLevel {
 }
 
 impl NoticeLevel {
+    fn rank(self) -> u8 {
+        match self {
+            Self::Error => 0,
+            Self::Loss => 1,
+            Self::Warning => 2,
+            Self::Note => 3,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -51,6 +60,13 @@ pub struct Notice {
     pub text: String,
     /// Remedy, such as a line for the config; may be empty. Text between backquotes is code.
     pub remedy: String,
+}
+
+impl Notice {
+    /// Creates a remark of one sentence.
+    pub fn new(level: NoticeLevel, title: impl Into<String>) -> Self {
+        Self { level, title: title.into(), text: String::new(), remedy: String::new() }
+    }
 }
 
 /// A thread in the tables of the page.
@@ -117,11 +133,18 @@ impl Report {
         Self::new(&engine, &summary, title)
     }
 
-    fn new(engine: &Engine, summary: &Summary, title: &str) -> Self {
+    /// Makes the report of a trace that has been read.
+    pub fn new(engine: &Engine, summary: &Summary, title: &str) -> Self {
         let mut report = Self { title: title.to_owned(), notices: notices(summary), ..Self::default() };
         trace_import::add(&mut report, engine, summary);
         notices::add_of_report(&mut report);
         report
+    }
+
+    /// Adds a remark above the timeline, before those that are less grave.
+    pub fn add_notice(&mut self, level: NoticeLevel, title: String) {
+        let place = self.notices.partition_point(|notice| notice.level.rank() <= level.rank());
+        self.notices.insert(place, Notice::new(level, title));
     }
 
     /// Returns the remarks above the timeline, the gravest first.

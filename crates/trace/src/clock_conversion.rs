@@ -18,6 +18,15 @@ const MAX_HOPS: usize = 4;
 const MAX_ROUTE_WORK: u64 = 1 << 26;
 /// The built-in clock `CLOCK_BOOTTIME`.
 pub(crate) const BOOTTIME: u32 = 6;
+/// Clocks that a plan for merging may name.
+pub(crate) const CLOCKS_OF_RULES: [(u32, &str); 6] = [
+    (1, "REALTIME"),
+    (2, "REALTIME_COARSE"),
+    (3, "MONOTONIC"),
+    (4, "MONOTONIC_COARSE"),
+    (5, "MONOTONIC_RAW"),
+    (BOOTTIME, "BOOTTIME"),
+];
 /// Ids of clocks that belong to one sequence.
 const OF_SEQUENCE: core::ops::RangeInclusive<u32> = 64..=127;
 
@@ -233,6 +242,17 @@ impl Clocks {
         Ok(())
     }
 
+    /// Returns the values in nanoseconds that two clocks had at the same moments; none if no
+    /// snapshot has both.
+    pub(crate) fn pairs(&self, from: ClockKey, to: ClockKey) -> Vec<(i64, i64)> {
+        let series = self.series_of_clock.get(&from).into_iter().flatten().map(|&index| &self.series[index]);
+        let found = series.filter_map(|series| {
+            let place = |clock| series.clocks.iter().position(|&key| key == clock);
+            Some((place(from)?, place(to)?, series))
+        });
+        found.flat_map(|(from, to, series)| series.rows.iter().map(move |row| (row[from], row[to]))).collect()
+    }
+
     /// Returns whether the timestamps of a clock are differences to the packet before.
     pub(crate) fn is_incremental(&self, clock: Option<ClockKey>) -> bool {
         clock.and_then(|clock| self.known.get(&clock)).is_some_and(|known| known.incremental)
@@ -327,13 +347,10 @@ fn nanoseconds(ticks: u64, multiplier: u64) -> i64 {
 
 /// Returns the name of a built-in clock.
 pub(crate) fn clock_name(id: u32) -> Option<&'static str> {
+    if let Some((_, name)) = CLOCKS_OF_RULES.iter().find(|(known, _)| *known == id) {
+        return Some(name);
+    }
     Some(match id {
-        1 => "REALTIME",
-        2 => "REALTIME_COARSE",
-        3 => "MONOTONIC",
-        4 => "MONOTONIC_COARSE",
-        5 => "MONOTONIC_RAW",
-        BOOTTIME => "BOOTTIME",
         7 => "PROCESS_CPUTIME",
         8 => "THREAD_CPUTIME",
         9 => "TSC",

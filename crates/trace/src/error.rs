@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::escape::Line;
+
 /// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -118,6 +120,30 @@ pub enum Error {
         /// The error of the system.
         why: String,
     },
+    /// A trace that is read together with others has this error.
+    #[error("{}: {error}", Line(name))]
+    InPart {
+        /// Its name.
+        name: String,
+        /// The error.
+        error: Box<Self>,
+    },
+    /// An archive of traces is damaged.
+    #[error("{} is damaged: {why}", Line(name))]
+    Archive {
+        /// Its name, or that of an entry.
+        name: String,
+        /// The damage.
+        why: String,
+    },
+    /// A trace, or a part of it, is left out of those that are read together.
+    #[error("{} is left out: {why}", Line(name))]
+    LeftOut {
+        /// Its name.
+        name: String,
+        /// The reason.
+        why: String,
+    },
     /// A packet is not a well-formed message.
     #[error("the packet at {place} is malformed at its byte {at}")]
     Malformed {
@@ -132,7 +158,12 @@ impl Error {
     /// Returns the position of the error in the file.
     pub fn offset(&self) -> u64 {
         match self {
-            Self::Empty | Self::Foreign { .. } | Self::TemporaryFile { .. } => 0,
+            Self::Empty
+            | Self::Foreign { .. }
+            | Self::TemporaryFile { .. }
+            | Self::LeftOut { .. }
+            | Self::Archive { .. } => 0,
+            Self::InPart { error, .. } => error.offset(),
             Self::Io { place, .. }
             | Self::Torn { place, .. }
             | Self::TornHeader { place }
@@ -151,13 +182,18 @@ impl Error {
     pub fn ends_reading(&self) -> bool {
         match self {
             Self::TooMuchWork { .. } | Self::InflatesTooMuch { .. } | Self::Empty | Self::Foreign { .. } => true,
+            Self::InPart { error, .. } => error.ends_reading(),
             Self::Io { place, .. }
             | Self::Torn { place, .. }
             | Self::TornHeader { place }
             | Self::Garbage { place, .. }
             | Self::TooLarge { place, .. }
             | Self::Inflate { place, .. } => place.inside.is_none(),
-            Self::NestedTooDeep { .. } | Self::TemporaryFile { .. } | Self::Malformed { .. } => false,
+            Self::NestedTooDeep { .. }
+            | Self::TemporaryFile { .. }
+            | Self::Malformed { .. }
+            | Self::LeftOut { .. }
+            | Self::Archive { .. } => false,
         }
     }
 
@@ -177,6 +213,9 @@ impl Error {
             Self::Inflate { .. } => "inflate",
             Self::InflatesTooMuch { .. } | Self::TooMuchWork { .. } | Self::NestedTooDeep { .. } => "limit",
             Self::Malformed { .. } => "malformed",
+            Self::InPart { error, .. } => error.kind(),
+            Self::LeftOut { .. } => "left_out",
+            Self::Archive { .. } => "archive",
         }
     }
 }

@@ -51,6 +51,7 @@ mod field_names;
 mod ftrace_report;
 mod loss_causes;
 mod machines;
+mod merge_plan;
 mod packet_reader;
 mod packet_sequence;
 mod packet_times;
@@ -63,10 +64,11 @@ pub mod tables;
 mod trace;
 
 pub use debug_annotation::{Annotation, AnnotationValue};
-pub use engine::Engine;
+pub use engine::{Engine, MAX_PARTS, Part};
 pub use error::{Error, Place};
 pub use event_type::{CounterValue, EventType};
 pub use ftrace_report::FtraceReport;
+pub use merge_plan::{AttributeValue, ClockRule, FileRules, MergePlan, TraceTime, clock_id};
 pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
     packets,
@@ -77,7 +79,7 @@ pub use problems::UNMATCHED_ENDS;
 pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
 pub use string_table::{Strings, Symbol};
 pub use summary::{
-    ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, ProcessSummary, Reading, SequenceSummary,
-    SliceSummary, Summary, ThreadSummary, TrackSummary, TypeSummary,
+    ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, PartSummary, ProcessSummary, Reading,
+    SequenceSummary, SliceSummary, Summary, ThreadSummary, TrackSummary, TypeSummary,
 };
 pub use trace::{Event, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};

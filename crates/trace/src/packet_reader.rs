@@ -81,6 +81,8 @@ pub struct PacketReader<R: Read> {
     bytes: u64,
     /// The file, after an error that ended the reading.
     left: Option<Layer<R>>,
+    /// Bytes that the file takes where it is stored, if they are not those that are read.
+    stored: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -170,7 +172,16 @@ impl<R: Read> PacketReader<R> {
     /// Reads packets from a file. The reader has its own buffers.
     pub fn new(file: R) -> Self {
         let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
-        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false, spare: Vec::new(), bytes: 0, left: None }
+        let (spare, left, stored) = (Vec::new(), None, None);
+        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false, spare, bytes: 0, left, stored }
+    }
+
+    /// Sets how many bytes the file takes where it is stored, if the caller inflates it. The work
+    /// that the file may cause depends on them.
+    #[must_use]
+    pub fn with_stored_bytes(mut self, bytes: Option<u64>) -> Self {
+        self.stored = bytes;
+        self
     }
 
     /// Returns how many compressed packets were found so far.
@@ -218,7 +229,8 @@ impl<R: Read> PacketReader<R> {
 
     /// Returns the work that the part of the file that was read may cause.
     fn allowed_work(&self) -> u64 {
-        let file_bytes = self.layers.first().map_or(0, |layer| layer.source.file_bytes());
+        let read = || self.layers.first().map_or(0, |layer| layer.source.file_bytes());
+        let file_bytes = self.stored.unwrap_or_else(read);
         MIN_WORK + file_bytes.saturating_mul(MAX_WORK_RATIO).min(MAX_INFLATED_BYTES)
     }
 

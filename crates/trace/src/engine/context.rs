@@ -9,14 +9,15 @@ use super::event_tracks::EventTracks;
 use super::flows::Flows;
 use super::generic_event::GenericEvent;
 use super::kernel_names::KernelNames;
-use super::kernel_state::{FtraceWindow, KernelSlices, Network, Power, ThreadCounters, Writers};
+use super::kernel_state::{FtraceBounds, KernelSlices, Network, Power, ThreadCounters, Writers};
 use super::lanes::LaneGroups;
+use super::origins::Origins;
 use super::processes::Processes;
 use super::proto_descriptors::ProtoTypes;
 use super::scheduling_state::Scheduling;
 use super::slices::Slices;
 use super::stacks::Heaps;
-use super::stats::{Fact, Stats};
+use super::stats::{Fact, Stats, TimedFact};
 use super::task_state::KernelVersion;
 use super::tracks::TrackIndex;
 use crate::debug_annotation::ArgKeys;
@@ -35,6 +36,16 @@ pub(crate) struct Generation {
     pub(crate) thread: Option<(i64, i64)>,
     /// True if the trace has the first packet of the sequence.
     pub(crate) has_first: bool,
+}
+
+/// State of the import of a file, while records of another one are imported.
+#[derive(Debug, Default)]
+pub(crate) struct FileState {
+    counters: CounterTracks,
+    heaps: Heaps,
+    kernel_slices: KernelSlices,
+    writers: Writers,
+    kernel_names: KernelNames,
 }
 
 /// Tables that grow, and the state that they grow by.
@@ -63,9 +74,8 @@ pub(crate) struct Context {
     /// The time from which on each machine has the kernel events of all processors that it had
     /// events of when recording began.
     pub(crate) ftrace_starts: HashMap<u32, i64>,
-    pub(crate) ftrace_window: Option<FtraceWindow>,
-    /// True if kernel events from before the recording are wanted.
-    pub(crate) keeps_old_ftrace: bool,
+    /// Moments from which on kernel events count, by file.
+    pub(crate) ftrace_bounds: Vec<FtraceBounds>,
     pub(crate) generations: Vec<Generation>,
     /// Rows of machines by their ids in packets.
     pub(crate) machines: HashMap<u32, Row>,
@@ -78,13 +88,52 @@ pub(crate) struct Context {
     /// Types of fields that only some programs write.
     pub(crate) types: ProtoTypes,
     pub(crate) kernel_names: KernelNames,
-    /// Kernel events that the schema does not have, by the numbers of their fields.
-    pub(crate) generic_events: HashMap<u32, GenericEvent>,
+    /// Kernel events that the schema does not have, by machine and the numbers of their fields.
+    pub(crate) generic_events: HashMap<(u32, u32), GenericEvent>,
+    /// Moments that are facts, by machine, on its trace clock.
+    pub(crate) timed_facts: Vec<(u32, TimedFact, i64)>,
     /// Moments at which all data sources were flushed.
     pub(crate) flushes: Vec<i64>,
+    /// States of the files whose records are not imported now.
+    pub(crate) file_states: Vec<FileState>,
+    /// Machines of all files.
+    pub(crate) origins: Origins,
+    /// Machines of the rows of clock snapshots.
+    pub(crate) snapshot_machines: Vec<u32>,
 }
 
 impl Context {
+    /// Begins to import events of a file.
+    pub(crate) fn set_file(&mut self, file: usize) {
+        let before = self.tracks.file;
+        if before == file {
+            return;
+        }
+        self.file_states.resize_with(self.file_states.len().max(before.max(file) + 1), FileState::default);
+        self.swap_state(before);
+        self.swap_state(file);
+        self.tracks.file = file;
+        self.scheduling.file = file;
+    }
+
+    /// Takes the state of a file, or puts it back.
+    fn swap_state(&mut self, file: usize) {
+        let state = &mut self.file_states[file];
+        core::mem::swap(&mut self.counters, &mut state.counters);
+        core::mem::swap(&mut self.heaps, &mut state.heaps);
+        core::mem::swap(&mut self.kernel_slices, &mut state.kernel_slices);
+        core::mem::swap(&mut self.writers, &mut state.writers);
+        core::mem::swap(&mut self.kernel_names, &mut state.kernel_names);
+    }
+
+    /// Returns when the kernel events of a file count.
+    pub(crate) fn ftrace_bounds(&mut self, file: usize) -> &mut FtraceBounds {
+        if self.ftrace_bounds.len() <= file {
+            self.ftrace_bounds.resize(file + 1, FtraceBounds::default());
+        }
+        &mut self.ftrace_bounds[file]
+    }
+
     pub(crate) fn symbol(&mut self, text: &str) -> Symbol {
         self.tables.strings.add_str(text)
     }

@@ -99,20 +99,20 @@ impl Context {
         match self.outside_of_namespaces(machine, trusted_pid, owner) {
             Owner::Thread { pid, tid } => {
                 let mut utid = self.processes.thread_of(&mut self.tables, machine, tid, pid);
-                let first = *self.event_tracks.thread_uuids.entry(utid).or_insert(uuid);
+                let first = *self.event_tracks.thread_uuids.entry((machine, utid)).or_insert(uuid);
                 if first != uuid {
                     utid = self.processes.start_thread(&mut self.tables, machine, tid, None);
                     self.processes.thread_of(&mut self.tables, machine, tid, pid);
-                    self.event_tracks.thread_uuids.insert(utid, uuid);
+                    self.event_tracks.thread_uuids.insert((machine, utid), uuid);
                 }
                 (Scope::Thread(utid), true)
             }
             Owner::Process { pid } => {
                 let mut upid = self.processes.process(&mut self.tables, machine, pid);
-                let first = *self.event_tracks.process_uuids.entry(upid).or_insert(uuid);
+                let first = *self.event_tracks.process_uuids.entry((machine, upid)).or_insert(uuid);
                 if first != uuid {
                     upid = self.processes.start_process(&mut self.tables, machine, pid, None, None, None);
-                    self.event_tracks.process_uuids.insert(upid, uuid);
+                    self.event_tracks.process_uuids.insert((machine, upid), uuid);
                 }
                 (Scope::Process(upid), true)
             }

@@ -171,8 +171,8 @@ pub(crate) struct EventTracks {
     pub(super) groups: Vec<Group>,
     pub(super) group_index: HashMap<GroupKey, usize>,
     /// The track that described a thread or a process first.
-    pub(super) thread_uuids: HashMap<Row, u64>,
-    pub(super) process_uuids: HashMap<Row, u64>,
+    pub(super) thread_uuids: HashMap<(u32, Row), u64>,
+    pub(super) process_uuids: HashMap<(u32, Row), u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,17 +7,19 @@ use esatto_schema::{
     ftrace_cpu_stats, ftrace_stats, trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event,
 };
 
-use hashbrown::HashMap;
-
 use super::context::Context;
-use super::stats::Fact;
+use super::placement::TimeMaps;
+use super::stats::{Fact, TimedFact};
 use super::task_state::kernel_version;
 use super::tokenizer::{Time, Tokenizer};
 use crate::field_names;
 use crate::machines::HOST;
+use crate::merge_plan::{AttributeValue, MergePlan};
 use crate::service_report::read_system_info;
 use crate::tables::{MachineRow, MetadataRow, Row};
 
+/// The fact of when the recording started.
+const TRACING_STARTED: &str = "tracing_started_ns";
 const DEFAULT_PAGE_SIZE: u32 = 4096;
 /// Buffers whose counts are read; a session has at most 128.
 const MAX_COUNTED_BUFFERS: i64 = 1024;
@@ -36,9 +38,26 @@ impl Tokenizer {
             self.add_machine(HOST);
             return self.add_machine(machine);
         }
+        context.origins.note_plain(machine);
+        let home = context.origins.home(machine);
+        if home != machine {
+            self.add_machine(home);
+            let context = &mut self.context;
+            if let Some(&row) = context.machines.get(&home) {
+                context.machines.insert(machine, row);
+                if home != HOST {
+                    context.processes.set_machine(machine, row);
+                }
+                context.processes.set_home(machine, home);
+            }
+            return;
+        }
+        let (raw_id, name) = context.origins.identity(machine);
+        let name = name.map(|name| context.tables.strings.add_str(name));
         let (sysname, release, version, arch, num_cpus) = (None, None, None, None, None);
-        let row = MachineRow { raw_id: machine, sysname, release, version, arch, num_cpus };
+        let row = MachineRow { raw_id, name, sysname, release, version, arch, num_cpus };
         let row = context.tables.machine.push(row);
+        context.tables.machine_numbers.push(machine);
         context.machines.insert(machine, row);
         if machine != HOST {
             context.processes.set_machine(machine, row);
@@ -65,7 +84,7 @@ impl Tokenizer {
             packet_field::CPU_INFO => context.set_cpu_info(payload, machine),
             packet_field::TRACE_STATS => {
                 context.set_trace_stats(payload);
-                self.count_losses(payload);
+                self.count_losses(payload, machine);
             }
             packet_field::TRACE_CONFIG => {
                 use esatto_schema::trace_config::field;
@@ -74,33 +93,24 @@ impl Tokenizer {
                     context.set_fact("unique_session_name", Fact::Text(name));
                 }
             }
-            packet_field::FTRACE_STATS => context.set_ftrace_stats(payload),
+            packet_field::FTRACE_STATS => context.set_ftrace_stats(payload, machine),
             packet_field::SERVICE_EVENT => {
                 use tracing_service_event::field;
                 let Some(ts) = ts else { return };
                 for f in Fields::new(payload) {
-                    let name = match f.id {
-                        field::TRACING_STARTED => "tracing_started_ns",
-                        field::ALL_DATA_SOURCES_STARTED => "all_data_source_started_ns",
-                        field::TRACING_DISABLED => "tracing_disabled_ns",
-                        field::CLONE_STARTED => {
-                            context.stats.set("traced_clone_started_timestamp_ns", None, ts);
-                            continue;
+                    let buffer = i64::from(f.as_u32());
+                    let fact = match f.id {
+                        field::TRACING_STARTED => TimedFact::Fact(TRACING_STARTED),
+                        field::ALL_DATA_SOURCES_STARTED => TimedFact::Fact("all_data_source_started_ns"),
+                        field::TRACING_DISABLED => TimedFact::Fact("tracing_disabled_ns"),
+                        field::CLONE_STARTED => TimedFact::Stat("traced_clone_started_timestamp_ns", None),
+                        field::BUFFER_CLONED if buffer < MAX_COUNTED_BUFFERS => {
+                            TimedFact::Stat("traced_buf_clone_done_timestamp_ns", Some(buffer))
                         }
-                        field::BUFFER_CLONED => {
-                            let buffer = i64::from(f.as_u32());
-                            if buffer < MAX_COUNTED_BUFFERS {
-                                context.stats.set("traced_buf_clone_done_timestamp_ns", Some(buffer), ts);
-                            }
-                            continue;
-                        }
-                        field::ALL_DATA_SOURCES_FLUSHED => {
-                            context.flushes.push(ts);
-                            continue;
-                        }
+                        field::ALL_DATA_SOURCES_FLUSHED => TimedFact::Flush,
                         _ => continue,
                     };
-                    context.set_fact(name, Fact::Number(ts));
+                    context.timed_facts.push((machine, fact, ts));
                 }
             }
             _ => {}
@@ -118,14 +128,14 @@ struct Losses {
 
 impl Tokenizer {
     /// Counts the losses of the sequences so far, by the buffers that a `TraceStats` tells.
-    fn count_losses(&mut self, payload: &[u8]) {
+    fn count_losses(&mut self, payload: &[u8], machine: u32) {
         use esatto_schema::trace_stats::writer_stats::field;
         let mut buffers: BTreeMap<i64, Losses> = BTreeMap::new();
         for writer in Fields::new(payload).filter(|f| f.id == trace_stats::field::WRITER_STATS) {
             let find = |id: u32| Fields::new(writer.as_bytes()).filter(|f| f.id == id).last();
             let id = find(field::SEQUENCE_ID).map_or(0, |id| id.as_u32());
             let buffer = find(field::BUFFER).map_or(0, |buffer| buffer.as_i64());
-            let Some(sequence) = self.known_sequence(HOST, id) else { continue };
+            let Some(sequence) = self.known_sequence(machine, id) else { continue };
             if (0..MAX_COUNTED_BUFFERS).contains(&buffer) {
                 let losses = buffers.entry(buffer).or_default();
                 losses.gaps += sequence.later_losses;
@@ -150,12 +160,25 @@ impl Context {
         self.facts.insert(name, fact);
     }
 
-    /// Converts the times of snapshots to those of the host. Machines are ahead by `aheads`.
-    pub(super) fn convert_snapshots(&mut self, aheads: &HashMap<Row, i64>) {
-        let table = &mut self.tables.clock_snapshot;
-        for (ts, machine) in table.ts.iter_mut().zip(&table.machine_id) {
-            let ahead = machine.and_then(|machine| aheads.get(&machine));
-            *ts = ts.saturating_sub(ahead.copied().unwrap_or(0));
+    /// Converts the times of snapshots, and the moments that are facts, to the clock of the result.
+    pub(super) fn convert_times(&mut self, maps: &TimeMaps) {
+        let convert = |machine: u32, ts: i64| maps.get(&machine).map_or(ts, |map| map.convert(ts));
+        for (ts, &machine) in self.tables.clock_snapshot.ts.iter_mut().zip(&self.snapshot_machines) {
+            *ts = convert(machine, *ts);
+        }
+        for (machine, fact, ts) in core::mem::take(&mut self.timed_facts) {
+            let ts = convert(machine, ts);
+            match fact {
+                TimedFact::Fact(name) => {
+                    if name == TRACING_STARTED {
+                        let file = self.origins.origin(machine).file;
+                        self.ftrace_bounds(file).started = Some(ts);
+                    }
+                    self.set_fact(name, Fact::Number(ts));
+                }
+                TimedFact::Stat(name, idx) => self.stats.set(name, idx, ts),
+                TimedFact::Flush => self.flushes.push(ts),
+            }
         }
     }
 
@@ -182,7 +205,7 @@ impl Context {
 
     fn set_system_info(&mut self, payload: &[u8], machine: u32) {
         let info = read_system_info(payload);
-        if machine == HOST {
+        if self.origins.is_base(machine) {
             if !info.sysname.is_empty() || !info.machine.is_empty() {
                 for (name, text) in [
                     ("system_name", &info.sysname),
@@ -261,7 +284,7 @@ impl Context {
         }
     }
 
-    fn set_ftrace_stats(&mut self, payload: &[u8]) {
+    fn set_ftrace_stats(&mut self, payload: &[u8], machine: u32) {
         use ftrace_cpu_stats::field as cpu_field;
         use ftrace_stats::field;
         const NANOSECONDS: f64 = 1e9;
@@ -272,7 +295,8 @@ impl Context {
             _ => return,
         };
         let keeps = Fields::new(payload).find(|f| f.id == field::PRESERVE_FTRACE_BUFFER);
-        self.keeps_old_ftrace |= phase == 1 && keeps.is_some_and(|f| f.as_bool());
+        let file = self.origins.origin(machine).file;
+        self.ftrace_bounds(file).keeps_old |= phase == 1 && keeps.is_some_and(|f| f.as_bool());
         for stats in Fields::new(payload).filter(|f| f.id == field::CPU_STATS) {
             let cpu = Fields::new(stats.as_bytes()).find(|f| f.id == cpu_field::CPU).map_or(0, |f| f.as_i64());
             if !(0..MAX_COUNTED_CPUS).contains(&cpu) {
@@ -302,6 +326,17 @@ impl Context {
                     self.stats.set(&format!("ftrace_cpu_{name}_delta"), Some(cpu), value.saturating_sub(begin));
                 }
             }
+        }
+    }
+
+    /// Adds the facts of a plan for merging.
+    pub(crate) fn add_attributes(&mut self, plan: &MergePlan) {
+        for (key, value) in &plan.attributes {
+            let fact = match value {
+                AttributeValue::Number(number) => Fact::Number(*number),
+                AttributeValue::Text(text) => Fact::Text(text.clone()),
+            };
+            self.push_fact(&format!("manifest_attribute.{key}"), "single", fact);
         }
     }
 

@@ -5,7 +5,6 @@ use esatto_protozero::Fields;
 use super::context::Context;
 use super::descriptors::{MessageInfo, kernel_events, messages};
 use super::kernel_event::{self as event, Event, Place};
-use super::kernel_state::FtraceWindow;
 use super::record::Get;
 use super::tracks::{Dimension, TrackSpec};
 use crate::string_table::Symbol;
@@ -14,17 +13,7 @@ use crate::tables::{Arg, ArgValue, FtraceEventRow, Row};
 impl Context {
     /// Returns whether an event of this time is a row only; `None` if it is not imported.
     pub(super) fn admits_ftrace(&mut self, ts: i64) -> Option<bool> {
-        let window = *self.ftrace_window.get_or_insert_with(|| {
-            let started = match self.facts.get("tracing_started_ns") {
-                Some(super::stats::Fact::Number(ts)) if !self.keeps_old_ftrace => *ts,
-                _ => 0,
-            };
-            let complete = match self.facts.get("ftrace_latest_data_start_ns") {
-                Some(super::stats::Fact::Number(ts)) => *ts,
-                _ => 0,
-            };
-            FtraceWindow { begin: started, complete: complete.max(started) }
-        });
+        let window = self.ftrace_bounds(self.tracks.file).window();
         if ts < window.begin {
             self.stats.count("ftrace_packet_before_tracing_start");
             return None;
@@ -37,6 +26,9 @@ impl Context {
         const FACT: &str = "ftrace_latest_data_start_ns";
         let Some(&start) = self.ftrace_starts.get(&machine) else { return };
         let start = start.saturating_sub(ahead);
+        let file = self.origins.origin(machine).file;
+        let complete = &mut self.ftrace_bounds(file).complete;
+        *complete = Some(start.max(complete.unwrap_or(i64::MIN)));
         let known = match self.facts.get(FACT) {
             Some(super::stats::Fact::Number(known)) => *known,
             _ => i64::MIN,
@@ -74,7 +66,7 @@ impl Context {
     fn add_raw(&mut self, place: Place, id: u32, bytes: &[u8]) {
         let empty = MessageInfo::new();
         let known = kernel_events().get(&id);
-        let (name, fields) = match (known, self.generic_events.get(&id)) {
+        let (name, fields) = match (known, self.generic_events.get(&(place.machine, id))) {
             (Some(info), _) => (&info.name, messages().get(&info.message).unwrap_or(&empty)),
             (None, Some(event)) => (&event.name, &event.fields),
             (None, None) => return,

@@ -199,8 +199,9 @@ impl Context {
 
     fn add_thread_counter(&mut self, ts: i64, utid: Row, counter: ThreadCounter, value: f64) {
         let counters = &mut self.thread_counters;
-        let number = *counters.index.entry((utid, counter)).or_insert_with(|| {
-            counters.keys.push((utid, counter));
+        let key = (self.tracks.file, utid, counter);
+        let number = *counters.index.entry(key).or_insert_with(|| {
+            counters.keys.push(key);
             // Each has a row of the table of threads, so the number fits.
             u32::try_from(counters.keys.len() - 1).unwrap_or(u32::MAX)
         });
@@ -212,8 +213,11 @@ impl Context {
     /// Sets the tracks of the counters of which only a thread was known.
     pub(super) fn finish_thread_counters(&mut self) {
         let ThreadCounters { keys, values, .. } = core::mem::take(&mut self.thread_counters);
-        let tracks: Vec<Row> =
-            keys.into_iter().map(|(utid, counter)| self.thread_counter_track(utid, counter)).collect();
+        let track = |(file, utid, counter)| {
+            self.tracks.file = file;
+            self.thread_counter_track(utid, counter)
+        };
+        let tracks: Vec<Row> = keys.into_iter().map(track).collect();
         for (row, number) in values {
             if let Some(track) = tracks.get(number as usize) {
                 self.tables.counter.track_id[row.index()] = *track;

@@ -14,6 +14,24 @@ pub(crate) struct FtraceWindow {
     pub(super) complete: i64,
 }
 
+/// Facts about a file from which the moments follow.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FtraceBounds {
+    /// When the recording started.
+    pub(super) started: Option<i64>,
+    /// When all processors have events.
+    pub(super) complete: Option<i64>,
+    /// Events from before the recording are wanted.
+    pub(super) keeps_old: bool,
+}
+
+impl FtraceBounds {
+    pub(super) fn window(self) -> FtraceWindow {
+        let begin = self.started.filter(|_| !self.keeps_old).unwrap_or(0);
+        FtraceWindow { begin, complete: self.complete.unwrap_or(0).max(begin) }
+    }
+}
+
 /// A counter of a process that is known by one of its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ThreadCounter {
@@ -27,8 +45,9 @@ pub(super) enum ThreadCounter {
 /// Counters of processes of which a thread is known. Its process may only be known later.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadCounters {
-    pub(super) keys: Vec<(Row, ThreadCounter)>,
-    pub(super) index: HashMap<(Row, ThreadCounter), u32>,
+    /// By file and thread.
+    pub(super) keys: Vec<(usize, Row, ThreadCounter)>,
+    pub(super) index: HashMap<(usize, Row, ThreadCounter), u32>,
     /// Values, with their counters.
     pub(super) values: Vec<(Row, u32)>,
     /// Threads by the number of their memory.

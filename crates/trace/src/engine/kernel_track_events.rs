@@ -12,7 +12,7 @@ use super::tracks::{Dimension, TrackSpec};
 impl Context {
     /// Imports an event that describes its own track.
     pub(super) fn import_kernel_track_event(&mut self, place: Place, id: u32, event: Event<'_>) {
-        let Some(generic) = self.generic_events.get(&id) else { return };
+        let Some(generic) = self.generic_events.get(&(place.machine, id)) else { return };
         let Some(fields) = generic.track else { return };
         let tracepoint = generic.name.clone();
         if self.add_to_own_track(place, event, fields, &tracepoint).is_none() {

@@ -136,8 +136,8 @@ pub(crate) struct LaneGroup {
 pub(crate) struct LaneGroups {
     pub(super) index: HashMap<LaneGroup, usize>,
     pub(super) groups: Vec<Lanes>,
-    /// The first names of ids of the older form of events, of a process or of all.
-    names: HashMap<(Option<Row>, u64), Option<Symbol>>,
+    /// The first names of ids of the older form of events, by file, of a process or of all.
+    names: HashMap<(usize, Option<Row>, u64), Option<Symbol>>,
     /// Slices of tracks whose slices cannot nest: how often they began, and when last.
     pub(super) repeated: HashMap<Row, (i64, i64)>,
 }
@@ -149,7 +149,7 @@ impl LaneGroups {
     }
 
     /// Returns the first name that was given for a key.
-    pub(crate) fn first_name(&mut self, key: (Option<Row>, u64), name: Option<Symbol>) -> Option<Symbol> {
+    pub(crate) fn first_name(&mut self, key: (usize, Option<Row>, u64), name: Option<Symbol>) -> Option<Symbol> {
         *self.names.entry(key).or_insert(name)
     }
 }

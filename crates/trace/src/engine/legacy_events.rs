@@ -51,7 +51,7 @@ impl Context {
         }
         let process = if is_local { upid } else { None };
         // The first event of an id names its track.
-        let first = self.lane_groups.first_name((process, legacy.id), event.name);
+        let first = self.lane_groups.first_name((self.tracks.file, process, legacy.id), event.name);
         let kind = if is_local { "legacy_async_process_slice" } else { "legacy_async_global_slice" };
         let key = LaneGroup { kind, machine, upid: process, scope: id_scope, name: first, ..LaneGroup::default() };
         #[allow(clippy::cast_possible_wrap, reason = "the same bits")]

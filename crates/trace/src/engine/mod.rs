@@ -35,7 +35,9 @@ mod legacy_events;
 mod meminfo_names;
 mod namespaces;
 mod network_events;
+pub(crate) mod origins;
 mod perf_samples;
+pub(crate) mod placement;
 mod power_events;
 mod print_markers;
 mod process_statistics;
@@ -69,13 +71,15 @@ use std::io::{self, Read};
 use esatto_schema::trace_packet::field as packet_field;
 
 use self::context::Context;
+use self::placement::{Placement, TimeMap, TimeMaps};
 use self::record::{Get, Kind, TrackEventRecord};
 use self::sorter::Sorted;
 use self::survey::Survey;
 use self::tokenizer::Tokenizer;
-use crate::clock_conversion::Clocks;
+use crate::clock_conversion::{BOOTTIME, Clocks};
 use crate::error::Error;
 use crate::machines::{HOST, Machines};
+use crate::merge_plan::MergePlan;
 use crate::packet_reader::PacketReader;
 use crate::packet_sequence::{Sequence, State};
 use crate::problems::Problem;
@@ -84,6 +88,32 @@ use crate::tables::Tables;
 /// Errors of a file that are kept. Further ones are only counted, because each packet of a damaged
 /// file can be one.
 const MAX_KEPT_ERRORS: usize = 1000;
+
+/// Traces that are read as one. Each takes memory until the last one is read.
+pub const MAX_PARTS: usize = 256;
+/// Memory for sorting all traces that are read as one.
+const PARTS_SORT_MEMORY: usize = 64 << 20;
+
+/// A trace that is read together with others.
+#[derive(Debug)]
+pub struct Part<R> {
+    /// Its name, to which a [`MergePlan`] refers.
+    pub name: String,
+    /// Its bytes.
+    pub file: R,
+    /// False if its times are of no clock, as in formats other than Perfetto's.
+    pub has_clocks: bool,
+    /// Bytes that it takes in an archive from which it is inflated. The work of reading it depends
+    /// on them.
+    pub stored_bytes: Option<u64>,
+}
+
+impl<R> Part<R> {
+    /// Creates a Perfetto trace.
+    pub fn new(name: impl Into<String>, file: R) -> Self {
+        Self { name: name.into(), file, has_clocks: true, stored_bytes: None }
+    }
+}
 
 /// A trace as tables.
 #[derive(Debug, Default)]
@@ -110,6 +140,17 @@ impl Engine {
     pub fn read_with(file: impl Read, sort_memory: usize) -> Self {
         Import::read(file, sort_memory, false).engine
     }
+
+    /// Reads a trace of an archive to its end, alone.
+    pub fn read_part<R: Read>(part: Part<R>) -> Self {
+        Import::read_part(part, SORT_MEMORY, false).engine
+    }
+
+    /// Reads several traces as one, by the rules of a plan. Traces beyond [`MAX_PARTS`] are left
+    /// out, with an error.
+    pub fn read_parts<R: Read>(plan: &MergePlan, parts: impl IntoIterator<Item = Part<R>>) -> Self {
+        Import::read_parts(plan, parts).engine
+    }
 }
 
 /// A trace that has been read: its tables, and what they do not keep.
@@ -120,7 +161,16 @@ pub(crate) struct Import {
     pub(crate) context: Context,
     pub(crate) sequences: Vec<Sequence>,
     pub(crate) clocks: Clocks,
+    /// Clocks of further files.
+    pub(crate) other_clocks: Vec<Clocks>,
+    /// The clock of all times.
+    pub(crate) trace_clock: u32,
     pub(crate) machines: Machines,
+    pub(crate) maps: TimeMaps,
+    /// Numbers of the machines of the files' services.
+    pub(crate) bases: Vec<u32>,
+    /// True if it is several traces.
+    pub(crate) is_merged: bool,
     pub(crate) survey: Survey,
     pub(crate) compressed_packets: u64,
     pub(crate) inflated_bytes: u64,
@@ -139,32 +189,84 @@ pub(crate) struct Import {
 impl Import {
     /// Reads a trace to its end. With `keeps_events`, the context has the details of each event.
     pub(crate) fn read(file: impl Read, sort_memory: usize, keeps_events: bool) -> Self {
+        Self::read_part(Part::new("", file), sort_memory, keeps_events)
+    }
+
+    pub(crate) fn read_part<R: Read>(part: Part<R>, sort_memory: usize, keeps_events: bool) -> Self {
+        let plan = MergePlan::default();
         let mut import = Self::default();
-        let mut tokenizer = Tokenizer::new(sort_memory);
+        let mut tokenizer = import.begin(sort_memory, &plan);
         tokenizer.context.details.are_kept = keeps_events;
+        tokenizer.begin_file("", None, true);
+        import.read_file(&mut tokenizer, part, false);
+        import.finish(tokenizer, None);
+        import
+    }
+
+    /// Reads several traces to their ends, as one.
+    pub(crate) fn read_parts<R: Read>(plan: &MergePlan, parts: impl IntoIterator<Item = Part<R>>) -> Self {
+        let mut import = Self { is_merged: true, ..Self::default() };
+        let mut tokenizer = import.begin(PARTS_SORT_MEMORY / MAX_PARTS, plan);
+        for (position, part) in parts.into_iter().enumerate() {
+            if position >= MAX_PARTS {
+                let why = format!("only {MAX_PARTS} traces are read as one");
+                import.note(Error::LeftOut { name: part.name, why });
+                continue;
+            }
+            tokenizer.begin_file(&part.name, plan.rules(&part.name), part.has_clocks);
+            import.read_file(&mut tokenizer, part, true);
+        }
+        tokenizer.context.add_attributes(plan);
+        import.finish(tokenizer, Some(plan));
+        import
+    }
+
+    fn begin(&mut self, sort_memory: usize, plan: &MergePlan) -> Tokenizer {
+        let mut tokenizer = Tokenizer::new(sort_memory, plan);
         let idle = tokenizer.context.symbol("swapper");
         let context = &mut tokenizer.context;
         context.processes.add_idle(&mut context.tables, HOST, idle);
-        let mut reader = PacketReader::new(file);
+        tokenizer
+    }
+
+    /// Reads the packets of a file, which may be one of several.
+    fn read_file<R: Read>(&mut self, tokenizer: &mut Tokenizer, part: Part<R>, is_of_several: bool) {
+        let mut reader = PacketReader::new(part.file).with_stored_bytes(part.stored_bytes);
         while let Some(packet) = reader.next() {
             let read = packet.and_then(|packet| {
                 let read = tokenizer.add(&packet);
                 reader.recycle(packet);
                 read
             });
-            if let Err(error) = read {
-                import.note(error);
+            let Err(error) = read else { continue };
+            let is_left_out = matches!(error, Error::LeftOut { .. });
+            if is_of_several && !is_left_out {
+                self.note(Error::InPart { name: part.name.clone(), error: Box::new(error) });
+            } else {
+                self.note(error);
+            }
+            if is_left_out {
+                break;
             }
         }
+        tokenizer.finish_file();
+        self.compressed_packets += reader.compressed_packets();
+        self.inflated_bytes += reader.inflated_bytes();
+        self.is_gzipped |= reader.is_gzipped();
+        self.work += reader.work();
+        self.trace_bytes += reader.bytes();
+        // It is about the only file.
+        self.unread_bytes = reader.count_unread_bytes().filter(|_| !is_of_several);
+    }
+
+    fn finish(&mut self, mut tokenizer: Tokenizer, plan: Option<&MergePlan>) {
         tokenizer.finish();
-        import.compressed_packets = reader.compressed_packets();
-        import.inflated_bytes = reader.inflated_bytes();
-        import.is_gzipped = reader.is_gzipped();
-        import.work = reader.work();
-        import.trace_bytes = reader.bytes();
-        import.unread_bytes = reader.count_unread_bytes();
-        import.sort(tokenizer);
-        import
+        self.sort(tokenizer, plan);
+    }
+
+    /// Returns the number of the machine itself that has the service of a file.
+    pub(crate) fn base_machine(&self, file: usize) -> u32 {
+        self.context.origins.home(self.bases.get(file).copied().unwrap_or(HOST))
     }
 
     fn note(&mut self, error: Error) {
@@ -178,69 +280,131 @@ impl Import {
         }
     }
 
+    /// Returns the maps of the times of all machines.
+    fn place(&mut self, tokenizer: &Tokenizer, plan: Option<&MergePlan>) -> TimeMaps {
+        let Tokenizer { context, files, machines, .. } = tokenizer;
+        let numbers: std::collections::BTreeSet<u32> =
+            context.machines.keys().chain(tokenizer.sorters.keys()).copied().collect();
+        let Some(plan) = plan else {
+            let trace_clock = files.first().map_or(BOOTTIME, |file| file.clocks.trace_clock());
+            let behind = |number| TimeMap::behind(machines.ahead(number, trace_clock).unwrap_or(0));
+            return numbers.into_iter().map(|number| (number, behind(number))).collect();
+        };
+        // In the order of the files: the first ones may give others a place.
+        let mut numbers: Vec<u32> = numbers.into_iter().filter(|number| context.origins.is_of_file(*number)).collect();
+        numbers.sort_by_key(|&number| {
+            let origin = context.origins.origin(number);
+            (origin.file, origin.id)
+        });
+        let mut placement = Placement::new(plan, &context.origins, files, machines, &numbers);
+        let mut maps = TimeMaps::new();
+        for number in numbers {
+            let map = placement.map(number, files);
+            let file = files.get(context.origins.origin(number).file);
+            if let (false, true, Some(file)) = (map.is_placed(), tokenizer.sorters.contains_key(&number), file) {
+                let why = "its clock has no relation to that of the other traces; a manifest can give one in `clocks`";
+                self.note(Error::LeftOut { name: file.name.clone(), why: why.to_owned() });
+            }
+            maps.insert(number, map);
+        }
+        maps
+    }
+
     /// Imports the records in the order of time.
-    fn sort(&mut self, tokenizer: Tokenizer) {
-        let Tokenizer { mut context, clocks, machines, survey, sorters, mut sequences, .. } = tokenizer;
+    fn sort(&mut self, tokenizer: Tokenizer, plan: Option<&MergePlan>) {
+        let maps = self.place(&tokenizer, plan);
+        let Tokenizer { mut context, mut files, machines, survey, sorters, mut sequences, .. } = tokenizer;
         for sequence in &mut sequences {
             // Frees interned data.
             sequence.state = State::default();
         }
-        let trace_clock = clocks.trace_clock();
-        let (mut sorted, mut aheads) = (Vec::new(), hashbrown::HashMap::new());
+        let rule = plan.and_then(|plan| plan.trace_time.as_ref()).map(|time| time.clock);
+        let trace_clock = rule.unwrap_or_else(|| files.first().map_or(BOOTTIME, |file| file.clocks.trace_clock()));
+        let mut sorted = Vec::new();
         for (machine, mut sorter) in sorters {
             self.engine.sort_error = sorter.failure.take().or_else(|| self.engine.sort_error.take());
-            let ahead = machines.ahead(machine, trace_clock).unwrap_or(0);
-            context.note_ftrace_start(machine, ahead);
-            aheads.extend(context.processes.machine_row(machine).map(|row| (row, ahead)));
+            let map = maps.get(&machine).cloned().unwrap_or_default();
+            let start = context.ftrace_starts.get(&machine).copied().unwrap_or(0);
+            context.note_ftrace_start(machine, map.ahead_at(start));
+            if !map.is_placed() {
+                context.stats.count("clock_sync_failure_no_path");
+                context.problems.count(Problem::ClockUnresolved);
+                continue;
+            }
             match sorter.into_sorted() {
-                Ok(records) => sorted.push(Source { machine, ahead, records }),
+                Ok(records) => {
+                    let file = context.origins.origin(machine).file;
+                    sorted.push(Source { machine, file, map, records, head: None });
+                }
                 Err(error) => self.engine.sort_error = Some(error),
             }
         }
-        context.convert_snapshots(&aheads);
+        context.convert_times(&maps);
         if let Err(error) = context.import(&mut sorted) {
             self.engine.sort_error = Some(error);
         }
         context.finish(trace_clock);
-        self.work += clocks.work() + context.slices.work;
+        self.work += files.iter().map(|file| file.clocks.work()).sum::<u64>() + context.slices.work;
         self.engine.tables = core::mem::take(&mut context.tables);
-        (self.context, self.clocks, self.machines) = (context, clocks, machines);
+        self.bases = files.iter().map(|file| file.base).collect();
+        self.clocks = if files.is_empty() { Clocks::default() } else { files.remove(0).clocks };
+        self.other_clocks = files.into_iter().map(|file| file.clocks).collect();
+        (self.context, self.machines, self.maps) = (context, machines, maps);
+        self.trace_clock = trace_clock;
         (self.survey, self.sequences) = (survey, sequences);
     }
 }
 
-/// The sorted records of a machine.
+/// The sorted records of a machine of a file.
 struct Source {
     machine: u32,
-    /// By how much the trace clock of the machine is ahead of that of the host.
-    ahead: i64,
+    file: usize,
+    map: TimeMap,
     records: Sorted,
+    /// The time of the next record on the clock of the result.
+    head: Option<i64>,
+}
+
+impl Source {
+    /// Returns the time and the queue of the next record that has a place in the result.
+    fn peek(&mut self, stats: &mut stats::Stats) -> io::Result<Option<(i64, sorter::Queue)>> {
+        while let Some((ts, queue)) = self.records.peek()? {
+            self.head = self.map.next(ts);
+            if let Some(head) = self.head {
+                return Ok(Some((head, queue)));
+            }
+            stats.count("trace_sorter_negative_timestamp_dropped");
+            self.records.next()?;
+        }
+        Ok(None)
+    }
 }
 
 impl Context {
     fn import(&mut self, sources: &mut [Source]) -> io::Result<()> {
         let mut event = TrackEventRecord::default();
-        if let [Source { machine, ahead, records }] = sources {
+        if let [Source { machine, file, map, records, .. }] = sources {
+            self.set_file(*file);
             while let Some((ts, record)) = records.next()? {
-                self.import_record(ts.saturating_sub(*ahead), *machine, Get(record), &mut event);
+                match map.next(ts) {
+                    Some(ts) => self.import_record(ts, *machine, Get(record), &mut event),
+                    None => self.stats.count("trace_sorter_negative_timestamp_dropped"),
+                }
             }
             return Ok(());
         }
-        let head = |source: &mut Source| -> io::Result<_> {
-            let next = source.records.peek()?;
-            Ok(next.map(|(ts, queue)| core::cmp::Reverse((ts.saturating_sub(source.ahead), queue))))
-        };
         let mut heap = std::collections::BinaryHeap::new();
         for (index, source) in sources.iter_mut().enumerate() {
-            heap.extend(head(source)?.map(|key| (key, index)));
+            heap.extend(source.peek(&mut self.stats)?.map(|key| core::cmp::Reverse((key, index))));
         }
-        while let Some((_, index)) = heap.pop() {
+        while let Some(core::cmp::Reverse((_, index))) = heap.pop() {
             let source = &mut sources[index];
-            let (machine, ahead) = (source.machine, source.ahead);
-            if let Some((ts, record)) = source.records.next()? {
-                self.import_record(ts.saturating_sub(ahead), machine, Get(record), &mut event);
+            let (machine, head) = (source.machine, source.head);
+            self.set_file(source.file);
+            if let (Some((_, record)), Some(ts)) = (source.records.next()?, head) {
+                self.import_record(ts, machine, Get(record), &mut event);
             }
-            heap.extend(head(source)?.map(|key| (key, index)));
+            heap.extend(source.peek(&mut self.stats)?.map(|key| core::cmp::Reverse((key, index))));
         }
         Ok(())
     }

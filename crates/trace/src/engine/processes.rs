@@ -35,6 +35,8 @@ pub(crate) struct Processes {
     arguments: HashMap<Row, Vec<Arg>>,
     machines: HashMap<u32, Row>,
     pub(super) namespaces: Namespaces,
+    /// Numbers of machines that are machines of other numbers.
+    homes: HashMap<u32, u32>,
     /// The words of command lines.
     pub(crate) cmdlines: HashMap<Row, Vec<Symbol>>,
 }
@@ -59,6 +61,17 @@ impl Processes {
         self.tids.insert((machine, 0), vec![utid]);
     }
 
+    /// Sets the machine whose processes those of another number are.
+    pub(crate) fn set_home(&mut self, machine: u32, home: u32) {
+        if machine != home {
+            self.homes.insert(machine, home);
+        }
+    }
+
+    fn home(&self, machine: u32) -> u32 {
+        self.homes.get(&machine).copied().unwrap_or(machine)
+    }
+
     /// Sets the row of a machine other than that of the service.
     pub(crate) fn set_machine(&mut self, machine: u32, row: Row) {
         self.machines.insert(machine, row);
@@ -80,13 +93,14 @@ impl Processes {
             machine_id: self.machine_row(machine),
         });
         self.name_sources.push(NameSource::Unknown);
-        self.tids.entry((machine, tid)).or_default().push(utid);
+        let home = self.home(machine);
+        self.tids.entry((home, tid)).or_default().push(utid);
         utid
     }
 
     /// Returns the live thread with a tid, in the process with that pid if one is given.
     fn find(&self, tables: &Tables, machine: u32, tid: i64, pid: Option<i64>) -> Option<Row> {
-        let list = self.tids.get(&(machine, tid))?;
+        let list = self.tids.get(&(self.home(machine), tid))?;
         list.iter().rev().copied().find(|&utid| {
             let process = tables.thread.upid[utid.index()];
             let fits = process.is_none_or(|upid| pid.is_none_or(|pid| pid == tables.process.pid[upid.index()]));
@@ -100,7 +114,7 @@ impl Processes {
         let is_current = |upid: Row| {
             let pid = tables.process.pid[upid.index()];
             tables.process.end_ts[upid.index()].is_none()
-                && self.pids.get(&(machine, pid)).is_none_or(|current| *current == upid)
+                && self.pids.get(&(self.home(machine), pid)).is_none_or(|current| *current == upid)
         };
         tables.thread.end_ts[index].is_none() && tables.thread.upid[index].is_none_or(is_current)
     }
@@ -149,11 +163,12 @@ impl Processes {
 
     /// Returns the process with a pid, and its main thread is known from then on.
     pub(crate) fn process(&mut self, tables: &mut Tables, machine: u32, pid: i64) -> Row {
-        if let Some(&upid) = self.pids.get(&(machine, pid)) {
+        if let Some(&upid) = self.pids.get(&(self.home(machine), pid)) {
             return upid;
         }
         let upid = tables.process.push(process_row(pid, self.machine_row(machine)));
-        self.pids.insert((machine, pid), upid);
+        let home = self.home(machine);
+        self.pids.insert((home, pid), upid);
         self.thread_of(tables, machine, pid, pid);
         upid
     }
@@ -168,10 +183,12 @@ impl Processes {
         parent_tid: Option<i64>,
         name: Option<(Symbol, NameSource)>,
     ) -> Row {
-        self.pids.remove(&(machine, pid));
+        let home = self.home(machine);
+        self.pids.remove(&(home, pid));
         let utid = self.start_thread(tables, machine, pid, ts);
         let upid = tables.process.push(process_row(pid, self.machine_row(machine)));
-        self.pids.insert((machine, pid), upid);
+        let home = self.home(machine);
+        self.pids.insert((home, pid), upid);
         self.associate(tables, utid, upid);
         tables.process.start_ts[upid.index()] = ts;
         if let Some((name, source)) = name {
@@ -205,13 +222,14 @@ impl Processes {
     pub(crate) fn end_thread(&mut self, tables: &mut Tables, machine: u32, tid: i64, ts: i64) {
         let Some(utid) = self.find(tables, machine, tid, None) else { return };
         tables.thread.end_ts[utid.index()] = Some(ts);
-        if let Some(list) = self.tids.get_mut(&(machine, tid)) {
+        let home = self.home(machine);
+        if let Some(list) = self.tids.get_mut(&(home, tid)) {
             list.retain(|entry| *entry != utid);
         }
         let Some(upid) = tables.thread.upid[utid.index()] else { return };
         if tables.process.pid[upid.index()] == tid {
             tables.process.end_ts[upid.index()] = Some(ts);
-            self.pids.remove(&(machine, tid));
+            self.pids.remove(&(home, tid));
         }
     }
 

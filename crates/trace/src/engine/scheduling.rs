@@ -68,7 +68,7 @@ impl Context {
         }
         let machine_id = self.processes.machine_row(machine);
         let table = &mut self.tables.cpu;
-        Some(*self.scheduling.listed.entry((machine, cpu)).or_insert_with(|| {
+        Some(*self.scheduling.listed.entry((self.origins.home(machine), cpu)).or_insert_with(|| {
             table.push(crate::tables::CpuRow { cpu, cluster_id: Some(0), processor: None, machine_id, capacity: None })
         }))
     }

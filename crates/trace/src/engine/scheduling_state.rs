@@ -9,7 +9,10 @@ use hashbrown::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Scheduling {
     pub(super) cpus: HashMap<(u32, u32), Cpu>,
-    threads: Vec<Option<LastState>>,
+    /// Last states, by file and thread.
+    threads: Vec<Vec<Option<LastState>>>,
+    /// The file whose events are imported.
+    pub(crate) file: usize,
     /// Letters of states, by machine.
     pub(super) states: HashMap<(u32, u16), Option<Symbol>>,
     pub(super) running: Option<Symbol>,
@@ -29,14 +32,18 @@ pub(super) struct LastState {
 impl Scheduling {
     /// Returns the last state of a thread.
     pub(super) fn last(&self, utid: Row) -> Option<LastState> {
-        self.threads.get(utid.index()).copied().flatten()
+        self.threads.get(self.file)?.get(utid.index()).copied().flatten()
     }
 
     pub(super) fn set_last(&mut self, utid: Row, last: LastState) {
-        if self.threads.len() <= utid.index() {
-            self.threads.resize(utid.index() + 1, None);
+        if self.threads.len() <= self.file {
+            self.threads.resize(self.file + 1, Vec::new());
         }
-        self.threads[utid.index()] = Some(last);
+        let threads = &mut self.threads[self.file];
+        if threads.len() <= utid.index() {
+            threads.resize(utid.index() + 1, None);
+        }
+        threads[utid.index()] = Some(last);
     }
 }
 

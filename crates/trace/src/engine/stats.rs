@@ -70,6 +70,15 @@ impl Stats {
     }
 }
 
+/// A moment that is a fact about the trace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TimedFact {
+    Fact(&'static str),
+    Stat(&'static str, Option<i64>),
+    /// All data sources were flushed.
+    Flush,
+}
+
 /// A fact about the trace: a number or a text.
 #[derive(Debug)]
 pub(crate) enum Fact {

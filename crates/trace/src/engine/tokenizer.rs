@@ -14,6 +14,8 @@ use super::descriptors::read_message;
 use super::event_tracks::Refused;
 use super::generic_event::GenericEvent;
 use super::kernel_event::{TIMESTAMP, function_field};
+use super::origins::{Origins, Refusal};
+use super::placement::FileClocks;
 use super::record::{Kind, Put as _, TrackEventRecord};
 use super::sorter::{Queue, Sorter};
 use super::stacks::{PerfSessions, Stacks};
@@ -22,6 +24,7 @@ use crate::clock_conversion::{ClockKey, Clocks, clock_name};
 use crate::envelope::{Envelope, read_snapshot};
 use crate::error::Error;
 use crate::machines::{HOST, Machines};
+use crate::merge_plan::{FileRules, MergePlan};
 use crate::packet_reader::Packet;
 use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
 use crate::problems::Problem;
@@ -63,6 +66,12 @@ pub(crate) struct Tokenizer {
     ftrace_cpus: HashSet<(u32, u32)>,
     /// Instances of the data source of perf samples, by sequence.
     pub(super) perf: PerfSessions,
+    /// Files so far. The clocks of the current one are in `clocks`.
+    pub(crate) files: Vec<FileClocks>,
+    /// Rules say that the current file has no clocks.
+    is_pinned: bool,
+    /// Reason for which the rest of the current file is not read.
+    refusal: Option<String>,
 }
 
 #[derive(Debug)]
@@ -83,9 +92,9 @@ pub(super) enum Time {
 }
 
 impl Tokenizer {
-    pub(crate) fn new(sort_memory: usize) -> Self {
+    pub(crate) fn new(sort_memory: usize, plan: &MergePlan) -> Self {
         Self {
-            context: Context::default(),
+            context: Context { origins: Origins::new(plan), ..Context::default() },
             clocks: Clocks::default(),
             machines: Machines::default(),
             survey: Survey::default(),
@@ -103,7 +112,23 @@ impl Tokenizer {
             stacks: Stacks::default(),
             ftrace_cpus: HashSet::new(),
             perf: PerfSessions::default(),
+            files: Vec::new(),
+            is_pinned: false,
+            refusal: None,
         }
+    }
+
+    /// Begins with a file. `has_clocks` says that it may have times of clocks.
+    pub(crate) fn begin_file(&mut self, name: &str, rules: Option<&FileRules>, has_clocks: bool) {
+        let origins = &mut self.context.origins;
+        origins.begin_file(self.files.len(), rules);
+        let base = origins.number(HOST).unwrap_or(HOST);
+        self.is_pinned = rules.and_then(|rules| rules.clocks.as_ref()).is_some_and(|rule| rule.clock.is_none());
+        let is_clockless = !has_clocks || self.is_pinned;
+        self.files.push(FileClocks { name: name.to_owned(), clocks: Clocks::default(), base, is_clockless });
+        self.clocks = Clocks::default();
+        self.latest = 0;
+        self.refusal = None;
     }
 
     /// Reads the next packet.
@@ -112,7 +137,8 @@ impl Tokenizer {
     ///
     /// The packet is malformed. The fields before the malformed one have been read.
     pub(crate) fn add(&mut self, packet: &Packet) -> Result<(), Error> {
-        let (envelope, fields) = Envelope::read(&packet.bytes);
+        let (mut envelope, fields) = Envelope::read(&packet.bytes);
+        envelope.machine = self.number(&envelope, packet)?;
         self.context.arg_keys.allow(packet.bytes.len() as u64);
         self.offset = packet.place.offset;
         self.survey.add_packet(&envelope, packet.bytes.len() as u64);
@@ -136,10 +162,39 @@ impl Tokenizer {
                 self.context.problems.count(Problem::FlagsWithoutSequence);
             }
         }
+        if self.refusal.is_some() {
+            return Err(self.left_out(packet));
+        }
         if fields.is_malformed() {
             return Err(Error::Malformed { place: packet.place, at: fields.offset() as u64 });
         }
         Ok(())
+    }
+
+    /// Returns the number of the machine of a packet.
+    fn number(&mut self, envelope: &Envelope<'_>, packet: &Packet) -> Result<u32, Error> {
+        let refusal = match self.context.origins.number(envelope.machine) {
+            Ok(number) if number != HOST && self.is_pinned && envelope.machine != HOST => {
+                format!(
+                    "a file whose times the manifest pins has one machine, and this is machine {}",
+                    envelope.machine
+                )
+            }
+            Ok(number) => return Ok(number),
+            Err(Refusal::Undeclared(id)) => format!("the manifest does not declare machine {id}"),
+            Err(Refusal::Several(id)) => {
+                format!("the manifest says that the file is of one machine, and this is machine {id}; use `machines`")
+            }
+        };
+        self.refusal = Some(refusal);
+        Err(self.left_out(packet))
+    }
+
+    /// Returns the error for the rest of a file that does not fit to the rules for it.
+    fn left_out(&mut self, packet: &Packet) -> Error {
+        let name = self.files.last().map(|file| file.name.clone()).unwrap_or_default();
+        let why = self.refusal.take().unwrap_or_default();
+        Error::LeftOut { name, why: format!("everything from {} on: {why}", packet.place) }
     }
 
     fn sequence(&mut self, machine: u32, id: u32) -> usize {
@@ -235,7 +290,9 @@ impl Tokenizer {
                 }
             }
             packet_field::FTRACE_EVENTS => self.add_ftrace(payload, sequence, machine),
-            packet_field::REMOTE_CLOCK_SYNC if machine != HOST => self.add_clock_sync(payload, machine),
+            packet_field::REMOTE_CLOCK_SYNC if !self.context.origins.is_base(machine) => {
+                self.add_clock_sync(payload, machine)
+            }
             packet_field::PERF_SAMPLE => {
                 if let Some(time) = time {
                     self.add_perf_sample(payload, sequence, machine, time);
@@ -358,8 +415,14 @@ impl Tokenizer {
     }
 
     fn add_snapshot(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
+        if self.is_pinned {
+            let why = "the manifest pins the file, so it must have no clocks, and this is a snapshot of clocks";
+            self.refusal = Some(format!("{why}; name the clock in `clocks`"));
+            return;
+        }
         let (readings, primary) = read_snapshot(bytes, sequence, machine);
-        if self.clocks.add(&readings, primary.filter(|_| machine == HOST)).is_err() {
+        let primary = primary.filter(|_| self.context.origins.is_base(machine));
+        if self.clocks.add(&readings, primary).is_err() {
             self.context.stats.count("invalid_clock_snapshots");
             self.context.problems.count(Problem::ClockSnapshotInvalid);
             return;
@@ -389,6 +452,7 @@ impl Tokenizer {
                 snapshot_id,
                 machine_id,
             });
+            self.context.snapshot_machines.push(machine);
         }
     }
 
@@ -455,7 +519,7 @@ impl Tokenizer {
                         let event = read_message(event.as_bytes());
                         match GenericEvent::new(event) {
                             Some(event) => {
-                                self.context.generic_events.entry(id.as_u32()).or_insert(event);
+                                self.context.generic_events.entry((machine, id.as_u32())).or_insert(event);
                             }
                             None => self.context.stats.count("ftrace_generic_descriptor_errors"),
                         }
@@ -532,8 +596,8 @@ impl Tokenizer {
         self.sorter(machine).push(ts, queue, write);
     }
 
-    /// Converts the records whose clock was not known. Call it once, after the last packet.
-    pub(crate) fn finish(&mut self) {
+    /// Ends a file: converts the records whose clock was not known. Call it after the last packet.
+    pub(crate) fn finish_file(&mut self) {
         for Pending { machine, clock, absolute, record } in core::mem::take(&mut self.pending) {
             match self.clocks.machine_time(Some(clock), absolute) {
                 Some(ts) => self.sorter(machine).push(ts, MAIN_QUEUE, |out| out.extend(record)),
@@ -543,6 +607,13 @@ impl Tokenizer {
                 }
             }
         }
+        if let Some(file) = self.files.last_mut() {
+            file.clocks = core::mem::take(&mut self.clocks);
+        }
+    }
+
+    /// Ends the first stage, after the last file.
+    pub(crate) fn finish(&mut self) {
         self.resolve_symbols();
         if self.context.arg_keys.left_out > 0 {
             let number = i64::try_from(self.context.arg_keys.left_out).unwrap_or(i64::MAX);

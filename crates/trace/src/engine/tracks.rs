@@ -20,9 +20,11 @@ pub(crate) enum Dimension<'t> {
 /// Tracks that exist, by kind and dimensions.
 #[derive(Debug, Default)]
 pub(crate) struct TrackIndex {
-    tracks: HashMap<(Symbol, Option<Row>, Option<Row>), Row>,
-    /// The tracks of threads that run, by thread.
-    threads: Vec<Option<Row>>,
+    tracks: HashMap<(usize, Symbol, Option<Row>, Option<Row>), Row>,
+    /// The tracks of threads that run, by file and thread.
+    threads: Vec<Vec<Option<Row>>>,
+    /// The file whose events are imported. Tracks of different files are different.
+    pub(crate) file: usize,
 }
 
 /// A track to find or to add.
@@ -76,7 +78,7 @@ impl TrackIndex {
         }
         let kind = tables.strings.add_str(spec.kind);
         let dimensions = tables.args.add(&mut args);
-        let key = (kind, dimensions, spec.machine);
+        let key = (self.file, kind, dimensions, spec.machine);
         if let Some(&track) = self.tracks.get(&key) {
             return (track, false);
         }
@@ -101,7 +103,7 @@ impl TrackIndex {
 
     /// Returns the track of what a thread does, if it has done anything.
     pub(crate) fn known_thread(&self, utid: Row) -> Option<Row> {
-        self.threads.get(utid.index()).copied().flatten()
+        self.threads.get(self.file)?.get(utid.index()).copied().flatten()
     }
 
     /// Returns the track of what a thread does.
@@ -113,10 +115,14 @@ impl TrackIndex {
         let dimensions = [Dimension::Thread(utid)];
         let spec = TrackSpec { machine, ..TrackSpec::new("thread_execution", None, &dimensions) };
         let (track, _) = self.intern(tables, &spec);
-        if self.threads.len() <= utid.index() {
-            self.threads.resize(utid.index() + 1, None);
+        if self.threads.len() <= self.file {
+            self.threads.resize(self.file + 1, Vec::new());
         }
-        self.threads[utid.index()] = Some(track);
+        let threads = &mut self.threads[self.file];
+        if threads.len() <= utid.index() {
+            threads.resize(utid.index() + 1, None);
+        }
+        threads[utid.index()] = Some(track);
         track
     }
 }

@@ -15,8 +15,8 @@ impl Context {
     /// Imports a packet of a trigger.
     pub(crate) fn import_trigger(&mut self, ts: i64, machine: u32, id: u32, bytes: &[u8]) {
         let name = Some(self.symbol("Trace Triggers"));
-        let machine = self.processes.machine_row(machine);
-        let spec = TrackSpec { machine, ..TrackSpec::new("triggers", name, &[]) };
+        let machine_row = self.processes.machine_row(machine);
+        let spec = TrackSpec { machine: machine_row, ..TrackSpec::new("triggers", name, &[]) };
         let (track, _) = self.tracks.intern(&mut self.tables, &spec);
         let find = |id: u32| Fields::new(bytes).filter(|f| f.id == id).last();
         let mut args = Vec::new();
@@ -50,7 +50,7 @@ impl Context {
         let slice = self.slices.begin(&mut self.tables, &mut self.stats, begin);
         if id == packet_field::CHROME_TRIGGER {
             if let (Some(slice), Some(flow)) = (slice, find(chrome_trigger::field::FLOW_ID)) {
-                self.flows.end(&mut self.tables, super::HOST, flow.as_u64(), slice, true);
+                self.flows.end(&mut self.tables, machine, flow.as_u64(), slice, true);
             }
         }
     }

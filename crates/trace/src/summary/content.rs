@@ -7,13 +7,14 @@ use super::{
     ClockSummary, MachineSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary, TRACING_STARTED,
     ThreadSummary, TypeSummary,
 };
-use crate::clock_conversion::{BOOTTIME, ClockKey, clock_name};
+use crate::clock_conversion::{BOOTTIME, ClockKey, Clocks, clock_name};
 use crate::engine::event_tracks::{Owner, Scope, StartTimes};
 use crate::engine::survey::{packet_type, widen};
 use crate::engine::{Import, PENDING};
 use crate::error::Error;
 use crate::machines::HOST;
 use crate::problems::Problem;
+use crate::service_report::Meta;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, Row, Table as _, Tables};
 use crate::trace::TrackType;
@@ -24,8 +25,13 @@ impl Summary {
     pub(super) fn new(import: &mut Import) -> Self {
         let packet_times_ns = use_time_of_host(import);
         let starts = starts(import);
-        let survey = core::mem::take(&mut import.survey);
-        let Import { engine, context, sequences, clocks, .. } = &*import;
+        let mut survey = core::mem::take(&mut import.survey);
+        let system = survey.meta.system.take();
+        if import.is_merged {
+            survey.meta = Meta::default();
+        }
+        let Import { engine, context, sequences, .. } = &*import;
+        let clocks = || core::iter::once(&import.clocks).chain(&import.other_clocks);
         let tables = &engine.tables;
         let groups = TrackGroups::new(tables, context);
         let (slices, categories) = slices(tables, &groups);
@@ -51,8 +57,8 @@ impl Summary {
                 .iter()
                 .map(|(&id, tally)| (packet_type(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
                 .collect(),
-            machines: machine_list(import, survey.meta.system.as_ref()),
-            sequences: sequences.iter().map(sequence).collect(),
+            machines: machine_list(import, system.as_ref()),
+            sequences: sequences.iter().map(|entry| sequence(import, entry)).collect(),
             skipped_packets: sequences.iter().map(|sequence| sequence.skipped).sum(),
             processes: processes(import, &groups, &starts),
             tracks: groups.summaries(tables),
@@ -68,12 +74,11 @@ impl Summary {
             ftrace_events: survey.ftrace_events,
             ftrace_losses: survey.ftrace_losses,
             ftrace_report: survey.ftrace_report,
-            trace_clock: clocks.trace_clock(),
-            clocks: clocks
-                .seen()
-                .iter()
-                .map(|(&(machine_id, id), seen)| ClockSummary {
-                    machine_id,
+            trace_clock: import.trace_clock,
+            clocks: clocks()
+                .flat_map(|clocks| clocks.seen())
+                .map(|(&(machine, id), seen)| ClockSummary {
+                    machine_id: context.origins.home(machine),
                     id,
                     name: clock_name(id),
                     snapshots: seen.snapshots,
@@ -81,16 +86,17 @@ impl Summary {
                     last: seen.last,
                 })
                 .collect(),
-            clock_snapshots: clocks.snapshots(),
-            sequence_clocks: clocks.sequence_clocks(),
+            clock_snapshots: clocks().map(Clocks::snapshots).sum(),
+            sequence_clocks: clocks().map(Clocks::sequence_clocks).sum(),
             bounds_ns: bounds(tables),
             packet_times_ns,
             config_text: None,
             uuid: survey.meta.uuid.map(|(msb, lsb)| uuid(msb, lsb)),
             interning_errors: interning.map(|(_, number)| number).sum(),
+            parts: Vec::new(),
             problems: problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
             config: survey.meta.config,
-            system: survey.meta.system,
+            system: system.filter(|_| !import.is_merged),
             stats: survey.meta.stats,
             first_stats: survey.meta.first_stats,
             progress: survey.meta.progress,
@@ -110,18 +116,22 @@ impl Summary {
 /// machine whose clocks are not related to those of the host keeps its own times, as in the trace
 /// processor.
 fn use_time_of_host(import: &mut Import) -> Option<(i64, i64)> {
-    let trace_clock = import.clocks.trace_clock();
+    let trace_clock = import.trace_clock;
     let first = import.sequences.first().map(|sequence| sequence.machine);
     let (mut all, mut is_several, mut unrelated) = (None, false, HashSet::new());
     for sequence in &mut import.sequences {
         is_several |= first != Some(sequence.machine);
         let Some((from, to)) = &mut sequence.times else { continue };
-        let ahead = import.machines.ahead(sequence.machine, trace_clock).unwrap_or_else(|| {
+        let map = import.maps.get(&sequence.machine);
+        let is_related = match map {
+            Some(map) if import.is_merged => map.is_placed(),
+            _ => import.machines.ahead(sequence.machine, trace_clock).is_some(),
+        };
+        if !is_related {
             unrelated.insert(sequence.machine);
-            0
-        });
+        }
         for ts in [from, to] {
-            *ts = ts.saturating_sub(ahead);
+            *ts = map.map_or(*ts, |map| map.convert(*ts));
             widen(&mut all, *ts);
         }
     }
@@ -157,19 +167,24 @@ fn uuid(msb: u64, lsb: u64) -> String {
 }
 
 fn machine_list(import: &Import, host: Option<&crate::service_report::SystemInfo>) -> Vec<MachineSummary> {
-    let ids: BTreeSet<u32> = import.sequences.iter().map(|sequence| sequence.machine).collect();
+    let origins = &import.context.origins;
+    let ids: BTreeSet<u32> = import.sequences.iter().map(|sequence| origins.home(sequence.machine)).collect();
     let machine = |id| MachineSummary {
         id,
-        ahead_ns: import.machines.ahead(id, import.clocks.trace_clock()),
+        plan_name: origins.identity(id).1.map(str::to_owned),
+        ahead_ns: match import.maps.get(&id) {
+            Some(map) if import.is_merged => map.is_placed().then(|| map.ahead_at(0)),
+            _ => import.machines.ahead(id, import.trace_clock),
+        },
         system: if id == HOST { host.cloned() } else { import.machines.system(id).cloned() },
     };
     ids.into_iter().map(machine).collect()
 }
 
-fn sequence(sequence: &crate::packet_sequence::Sequence) -> SequenceSummary {
+fn sequence(import: &Import, sequence: &crate::packet_sequence::Sequence) -> SequenceSummary {
     SequenceSummary {
         id: sequence.id,
-        machine_id: sequence.machine,
+        machine_id: import.context.origins.home(sequence.machine),
         uid: sequence.uid,
         pid: sequence.pid,
         packets: sequence.packets,
@@ -193,6 +208,10 @@ struct Start {
 
 /// Returns when each process began.
 fn starts(import: &mut Import) -> Vec<Start> {
+    if import.is_merged {
+        // The summaries of the parts tell them.
+        return vec![Start::default(); import.engine.tables.process.rows()];
+    }
     let mut first_packets: HashMap<(u32, i64), i64> = HashMap::new();
     for sequence in &import.sequences {
         if let (Some(pid), Some((ns, _))) = (sequence.pid, sequence.times) {
@@ -214,7 +233,7 @@ fn starts(import: &mut Import) -> Vec<Start> {
         let (machine, pid) = (tables.machine_id(tables.process.machine_id[row]), tables.process.pid[row]);
         let boottime = ClockKey::of_machine(BOOTTIME, machine);
         // As the events of its machine.
-        let ahead = import.machines.ahead(machine, import.clocks.trace_clock()).unwrap_or(0);
+        let ahead = import.machines.ahead(machine, import.trace_clock).unwrap_or(0);
         let mut in_trace = |ns: Option<u64>| {
             let ns = import.clocks.machine_time(boottime, i64::try_from(ns?).ok()?)?;
             Some(ns.saturating_sub(ahead))

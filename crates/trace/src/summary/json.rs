@@ -38,6 +38,7 @@ impl Summary {
     /// | `data_source_problems` | `[{data_source, reason}]` |
     /// | `problems` | `{RULE: n}`: rules of the format that the trace breaks |
     /// | `interning_errors` | a number |
+    /// | `parts` | `[{name, machine_id, packets, first_packet_ns, last_packet_ns, errors: [], uuid}]`: the traces, if several were read as one |
     pub fn to_json(&self) -> Value {
         let mut all = self.contents();
         for (key, value) in self.circumstances() {
@@ -255,6 +256,7 @@ impl Summary {
             "data_source_problems": data_source_problems.chain(missing_events).collect::<Vec<_>>(),
             "problems": self.problems,
             "interning_errors": self.interning_errors,
+            "parts": self.parts_json(),
         });
         match value {
             Value::Object(map) => map,

@@ -68,6 +68,8 @@ pub struct Loss {
     pub number: u64,
     /// True if this is normal: a ring buffer that is read at the end overwrites.
     pub expected: bool,
+    /// The trace, by its position in [`Summary::parts`].
+    pub part: Option<usize>,
 }
 
 /// When the buffers of a session were read.
@@ -186,7 +188,8 @@ impl TraceStats {
                 if number == 0 {
                     continue;
                 }
-                losses.push(Loss { place: format!("buffer {index}"), what: what.to_owned(), number, expected });
+                let place = format!("buffer {index}");
+                losses.push(Loss { place, what: what.to_owned(), number, expected, part: None });
             }
         }
         for (what, number) in [
@@ -194,7 +197,8 @@ impl TraceStats {
             ("invalid_packets", self.invalid_packets),
         ] {
             if number > 0 {
-                losses.push(Loss { place: "service".to_owned(), what: what.to_owned(), number, expected: false });
+                let place = "service".to_owned();
+                losses.push(Loss { place, what: what.to_owned(), number, expected: false, part: None });
             }
         }
         losses
@@ -204,6 +208,9 @@ impl TraceStats {
 impl Summary {
     /// Returns all losses of this session that the trace reports.
     pub fn losses(&self) -> Vec<Loss> {
+        if !self.parts.is_empty() {
+            return self.losses_of_parts();
+        }
         let reading = self.reading();
         let config = self.config.as_deref().unwrap_or_default();
         let mut losses = match (&self.stats, &self.first_stats) {
@@ -216,7 +223,7 @@ impl Summary {
         }
         let mut add = |place: &str, what: &str, number: u64, expected| {
             if number > 0 {
-                losses.push(Loss { place: place.to_owned(), what: what.to_owned(), number, expected });
+                losses.push(Loss { place: place.to_owned(), what: what.to_owned(), number, expected, part: None });
             }
         };
         if let Some(stats) = &self.stats {
@@ -258,6 +265,9 @@ impl Summary {
 
     /// Returns what would prevent a loss of this trace; see [`Loss::remedy`].
     pub fn remedy(&self, loss: &Loss) -> String {
+        if let Some(remedy) = self.remedy_of_part(loss) {
+            return remedy;
+        }
         if let Some(missing) = self.end_missing().filter(|_| loss.what == END_MISSING) {
             return match missing {
                 EndMissing::Full { limit } => {

@@ -4,6 +4,7 @@ mod content;
 mod json;
 mod losses;
 mod machine_column;
+mod parts;
 mod table;
 mod text;
 mod track_groups;
@@ -20,6 +21,7 @@ use crate::service_report::{DataSourceProblem, Progress, ServiceEvent, SystemInf
 use crate::trace::TrackType;
 
 pub use losses::{Loss, Reading};
+pub use parts::PartSummary;
 
 /// The event of the service at the start of a session.
 const TRACING_STARTED: &str = "tracing_started";
@@ -114,6 +116,9 @@ pub struct Summary {
     pub problems: BTreeMap<&'static str, u64>,
     /// Interned values that were used but never sent.
     pub interning_errors: u64,
+    /// The traces, if several were read as one. Then facts about a recording, such as its config
+    /// and its statistics, are only in the summaries of the parts.
+    pub parts: Vec<PartSummary>,
     /// The first counts that the service reported.
     first_stats: Option<TraceStats>,
     progress: Progress,
@@ -143,8 +148,11 @@ pub struct TypeSummary {
 pub struct MachineSummary {
     /// Its id; 0 is the host, the machine of the service.
     pub id: u32,
+    /// Its name in a plan for merging.
+    pub plan_name: Option<String>,
     /// By how many nanoseconds its clocks are ahead of those of the host. `None` if the trace does
-    /// not tell; then its times are not comparable with those of the host.
+    /// not tell; then its times are not comparable with those of the host. In a merged trace: ahead
+    /// of the clock of the result.
     pub ahead_ns: Option<i64>,
     /// Its system, and its name if it is not the host.
     pub system: Option<SystemInfo>,
@@ -340,6 +348,7 @@ impl MachineSummary {
     /// its relay told.
     pub fn name(&self) -> Option<&str> {
         match &self.system {
+            _ if self.plan_name.is_some() => self.plan_name.as_deref(),
             _ if self.id == HOST => Some("host"),
             Some(system) if !system.machine_name.is_empty() => Some(&system.machine_name),
             _ => None,

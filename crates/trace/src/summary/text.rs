@@ -26,6 +26,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let machines = MachineColumn::new(self);
         self.overview(f)?;
+        if !self.parts.is_empty() {
+            write!(f, "{}", self.part_table())?;
+        }
         write!(f, "{}", self.packet_table())?;
         write!(f, "{}", self.machine_table(&machines))?;
         write!(f, "{}", self.sequence_table(&machines))?;
@@ -60,7 +63,10 @@ impl Summary {
         }
         if !self.errors.is_empty() {
             let good = self.good_packets();
-            match (self.end_of_reading(), self.unread_bytes.filter(|bytes| *bytes > 0)) {
+            match (
+                self.end_of_reading().filter(|_| self.parts.is_empty()),
+                self.unread_bytes.filter(|bytes| *bytes > 0),
+            ) {
                 (Some(end), Some(unread)) => {
                     let offset = end.offset();
                     writeln!(f, "Readable  {good} packets, up to byte {offset}; {unread} bytes after it are not read")?;

@@ -89,12 +89,14 @@ pub struct Tables {
     pub perf_sample: PerfSampleTable,
     /// Samples of call stacks that programs took themselves.
     pub cpu_profile_stack_sample: StackSampleTable,
+    /// The engine's numbers of machines, by their rows.
+    pub(crate) machine_numbers: Vec<u32>,
 }
 
 impl Tables {
-    /// Returns the id of a machine in packets.
+    /// Returns the number of a machine; in a single trace it is the id in packets.
     pub(crate) fn machine_id(&self, machine: Option<Row>) -> u32 {
-        machine.map_or(HOST, |row| self.machine.raw_id[row.index()])
+        machine.map_or(HOST, |row| self.machine_numbers[row.index()])
     }
 
     /// Returns the thread and the process of a track.

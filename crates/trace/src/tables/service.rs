@@ -53,8 +53,11 @@ table! {
 table! {
     /// Machines; that of the service is the first.
     MachineTable of MachineRow as "machine" {
-        /// Its id in packets; 0 for that of the service.
-        raw_id: Vec<u32>,
+        /// Its id in packets; 0 for that of the service, and from 2^32 on for machines that a plan
+        /// for merging names.
+        raw_id: Vec<i64>,
+        /// Its name in a plan for merging.
+        name: Vec<Option<Symbol>>,
         /// The name of its system.
         sysname: Vec<Option<Symbol>>,
         /// The release of its system.

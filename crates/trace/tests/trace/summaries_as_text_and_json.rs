@@ -88,6 +88,7 @@ fn json_has_stable_keys() {
         "packet_bytes",
         "packets",
         "packets_by_type",
+        "parts",
         "problems",
         "process_count",
         "processes",
