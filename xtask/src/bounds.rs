@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "tower-layer",
     "trace",
     "convert",
+    "inputs",
     "edit",
     "report",
     "ui-server",

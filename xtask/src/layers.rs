@@ -37,6 +37,7 @@ const ORDER: &[&str] = &[
     "probes",
     "text-format",
     "convert",
+    "inputs",
     "edit",
     "report",
     "ui-server",

@@ -30,7 +30,6 @@ mod console;
 mod doctor;
 mod empty_recording;
 mod failure;
-mod file_kind;
 mod machine_losses;
 mod machine_service;
 mod machine_sources;

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use esatto_inputs::is_trace_of_service;
 use esatto_protozero::{Fields, Owned as _};
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig, WriteFlushMode};
@@ -14,7 +15,6 @@ use esatto_trace::escape::Line;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 use crate::failure::{Attempt as _, Failure};
-use crate::file_kind::is_trace_of_service;
 use crate::missing_trigger::MissingTrigger;
 use crate::shell_word::ShellWord;
 
@@ -396,6 +396,13 @@ fn random() -> Result<i64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_encoded_config_is_told_from_a_trace() {
+        // A timestamp and a sequence.
+        assert!(is_trace_of_service(&[0x0a, 4, 0x40, 7, 0x50, 1]));
+        assert!(!is_trace_of_service(&track_events(false).encode()));
+    }
 
     #[test]
     fn all_presets_are_configs() {

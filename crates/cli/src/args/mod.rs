@@ -313,11 +313,31 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
+/// Traces that a command reads as one.
 #[derive(Debug, Args)]
+pub(crate) struct Traces {
+    /// Trace files, read as one; or an archive (zip, tar) of traces; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The files are pieces of one trace, in this order
+    #[arg(long = "pieces")]
+    pub(crate) are_pieces: bool,
+}
+
+const CHECK_HELP: &str = "\
+Each file is checked alone, and each trace of an archive.
+
+Exit status: 0 sound, 1 damaged or unreadable, 2 wrong usage, 3 data is missing.";
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
 pub(crate) struct Check {
-    /// Trace files to check; - is standard input
+    /// Trace files to check, or archives (zip, tar) of traces; - is standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// The files are pieces of one trace, in this order
+    #[arg(long = "pieces")]
+    pub(crate) are_pieces: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -325,8 +345,8 @@ pub(crate) struct Check {
 
 #[derive(Debug, Args)]
 pub(crate) struct Dump {
-    /// Trace file to print; - is standard input
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) traces: Traces,
     /// Print only packets that have this field, such as track_event or trace_config; repeatable
     #[arg(long = "type", value_name = "FIELD", value_delimiter = ',')]
     pub(crate) types: Vec<String>,
@@ -349,9 +369,10 @@ pub(crate) struct Dump {
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// Trace file to show; - is standard input
-    pub(crate) file: PathBuf,
-    /// File for the page; - is standard output [default: that of the trace, with .html at its end]
+    #[command(flatten)]
+    pub(crate) traces: Traces,
+    /// File for the page; - is standard output [default: that of the first trace, with .html at its
+    /// end]
     #[arg(short, long, value_name = "PAGE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace the file also if it is no report
@@ -361,8 +382,8 @@ pub(crate) struct Report {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Trace file to read; - is standard input
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) traces: Traces,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

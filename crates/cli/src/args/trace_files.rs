@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Traces;
 use crate::trace_point::TracePoint;
 
 const CONVERT_HELP: &str = "\
@@ -18,8 +19,8 @@ Exit status: 0 written, 1 failed, 2 wrong usage.";
 #[derive(Debug, Args)]
 #[command(after_help = CONVERT_HELP)]
 pub(crate) struct Convert {
-    /// Trace file to convert; - is standard input
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) traces: Traces,
     /// Format of the result [default for Chrome JSON: perfetto]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<ToFormat>,

@@ -1,17 +1,18 @@
 //! The command `esatto check`: is a trace sound, what was lost, and what would have prevented it.
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use esatto_inputs::{Inputs, Member};
 use esatto_report::{Notice, NoticeLevel, notices};
-use esatto_trace::Summary;
 use esatto_trace::escape::Line;
+use esatto_trace::{Error, Summary};
 use serde_json::json;
 
-use crate::args;
+use crate::args::{self, Traces};
 use crate::commands::info;
 use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
+use crate::trace_input::{self, first};
 
 /// Exit status if a trace can be read but data is missing in it.
 const LOST: u8 = 3;
@@ -43,12 +44,40 @@ impl Verdict {
     }
 }
 
+/// The result for a trace.
+struct Checked {
+    name: String,
+    packets: u64,
+    slices: u64,
+    duration_ns: i64,
+    notices: Vec<Notice>,
+}
+
+impl Checked {
+    fn new(name: String, summary: &Summary, more: Vec<Notice>) -> Self {
+        let mut notices = notices(summary);
+        notices.extend(more);
+        Self {
+            name,
+            packets: summary.packets,
+            slices: summary.slices.count,
+            duration_ns: summary.duration_ns().unwrap_or(0),
+            notices,
+        }
+    }
+}
+
 pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
     let mut worst = Verdict::Sound;
     let mut objects = Vec::new();
-    for file in &args.files {
-        let summary = match info::read(file) {
-            Ok(summary) => summary,
+    let inputs: Vec<Traces> = if args.are_pieces {
+        vec![Traces { files: args.files.clone(), are_pieces: true }]
+    } else {
+        args.files.iter().map(|file| Traces { files: vec![file.clone()], are_pieces: false }).collect()
+    };
+    for traces in inputs {
+        let results = match trace_input::open(&traces).and_then(|inputs| check(&inputs, &traces)) {
+            Ok(results) => results,
             // The others are checked nevertheless.
             Err(failure) => {
                 worst = Verdict::Damaged;
@@ -56,14 +85,14 @@ pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
                 continue;
             }
         };
-        let notices = notices(&summary);
-        let verdict = Verdict::of(&notices);
-        worst = worst.max(verdict);
-        if args.json {
-            objects.push(to_json(file, &summary, verdict, &notices));
-        } else {
-            console::print(&to_text(file, &summary, verdict, &notices))
-                .attempt(|| "cannot show the result".to_owned())?;
+        for result in results {
+            let verdict = Verdict::of(&result.notices);
+            worst = worst.max(verdict);
+            if args.json {
+                objects.push(to_json(&result, verdict));
+            } else {
+                console::print(&to_text(&result, verdict)).attempt(|| "cannot show the result".to_owned())?;
+            }
         }
     }
     if args.json {
@@ -77,16 +106,55 @@ pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
     })
 }
 
-fn to_text(file: &Path, summary: &Summary, verdict: Verdict, notices: &[Notice]) -> String {
-    let seconds = summary.duration_ns().unwrap_or(0) as f64 / 1e9;
+/// Checks a trace, or an archive: each of its traces alone, and all together.
+fn check(inputs: &Inputs, traces: &Traces) -> Result<Vec<Checked>, Failure> {
+    let path = first(traces);
+    let name = path.to_string_lossy().into_owned();
+    let (_, mut summary) = inputs.read().map_err(trace_input::failed)?;
+    let losses = |member: Option<&str>| {
+        let losses = inputs.losses().into_iter().filter(|(name, _)| member.is_none_or(|member| member == name));
+        losses.map(|(_, loss)| notice(NoticeLevel::Warning, loss)).collect::<Vec<_>>()
+    };
+    if !inputs.is_archive() {
+        info::set_being_written(&mut summary, path);
+        return Ok(vec![Checked::new(name, &summary, losses(None))]);
+    }
+    let mut results = Vec::new();
+    if summary.parts.is_empty() {
+        let member = inputs.single().map(Member::name).unwrap_or_default();
+        summary.errors.retain(|error| !matches!(error, Error::Archive { .. }));
+        results.push(Checked::new(format!("{name}: {member}"), &summary, losses(None)));
+    }
+    for part in &summary.parts {
+        results.push(Checked::new(format!("{name}: {}", part.name), &part.summary, losses(Some(&part.name))));
+    }
+    // The archive itself, if there is something to tell of it.
+    let damaged = inputs.errors().iter().map(|(name, why)| notice(NoticeLevel::Error, format!("{name}: {why}")));
+    let left_out = summary.errors.iter().filter(|error| matches!(error, Error::LeftOut { .. }));
+    let left_out = left_out.map(|error| notice(NoticeLevel::Error, error.to_string()));
+    let notices: Vec<Notice> = damaged.chain(left_out).collect();
+    if !notices.is_empty() {
+        let (packets, slices) = (summary.packets, summary.slices.count);
+        results.push(Checked { name, packets, slices, duration_ns: summary.duration_ns().unwrap_or(0), notices });
+    }
+    Ok(results)
+}
+
+fn notice(level: NoticeLevel, title: String) -> Notice {
+    Notice::new(level, title)
+}
+
+fn to_text(result: &Checked, verdict: Verdict) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "it is shown in milliseconds")]
+    let seconds = result.duration_ns as f64 / 1e9;
     let mut text = format!(
         "{}: {}. {} packets, {} slices, {seconds:.3} s\n",
-        Line(file.display()),
+        Line(&result.name),
         verdict.word(),
-        summary.packets,
-        summary.slices.count
+        result.packets,
+        result.slices
     );
-    for notice in notices {
+    for notice in &result.notices {
         text += &format!("  {}: {}", level(notice), Line(&notice.title));
         for more in [&notice.text, &notice.remedy] {
             if !more.is_empty() {
@@ -107,20 +175,21 @@ fn level(notice: &Notice) -> &'static str {
     }
 }
 
-fn to_json(file: &Path, summary: &Summary, verdict: Verdict, notices: &[Notice]) -> serde_json::Value {
-    let findings: Vec<_> = notices
+fn to_json(result: &Checked, verdict: Verdict) -> serde_json::Value {
+    let findings: Vec<_> = result
+        .notices
         .iter()
         .map(|notice| {
             json!({ "level": level(notice), "title": notice.title, "text": notice.text, "remedy": notice.remedy })
         })
         .collect();
     json!({
-        "file": file.to_string_lossy(),
+        "file": result.name,
         "is_sound": verdict == Verdict::Sound,
         "verdict": verdict.word(),
-        "packets": summary.packets,
-        "slices": summary.slices.count,
-        "duration_ns": summary.duration_ns().unwrap_or(0),
+        "packets": result.packets,
+        "slices": result.slices,
+        "duration_ns": result.duration_ns,
         "findings": findings,
     })
 }

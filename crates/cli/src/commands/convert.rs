@@ -8,54 +8,66 @@ use std::process::ExitCode;
 use esatto_convert::{
     JsonLosses, StackKind, Stacks, wall_time, write_chrome_json, write_folded, write_pprof, write_speedscope,
 };
+use esatto_inputs::{Inputs, Member};
 use esatto_trace::escape::Line;
 use esatto_trace::tables::{Table as _, Tables};
-use esatto_trace::{Engine, PacketReader, write_packet};
+use esatto_trace::{Engine, write_packet};
 
 use crate::args::{self, ContentKind, FromFormat, ToFormat};
 use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
-use crate::trace_input::TraceInput;
+use crate::trace_input::{self, TraceInput, first};
 
 /// Extensions that those of the result replace.
 const EXTENSIONS: [&str; 5] = ["pftrace", "perfetto-trace", "perfetto", "pb", "json"];
 
 pub(crate) fn run(args: &args::Convert) -> Result<ExitCode, Failure> {
-    let file = args.file.display();
-    let mut input = TraceInput::open(&args.file)?;
-    if args.from.is_some_and(|from| (from == FromFormat::ChromeJson) != input.is_json()) {
-        let is = if input.is_json() { "JSON" } else { "no JSON" };
+    let path = first(&args.traces);
+    let file = path.display();
+    let inputs = trace_input::open(&args.traces)?;
+    let is_json = inputs.members().iter().all(Member::is_json);
+    if args.from.is_some_and(|from| (from == FromFormat::ChromeJson) != is_json) {
+        let is = if is_json { "JSON" } else { "no JSON" };
         return Err(Failure::new(format!("cannot convert {file}"), format!("it is {is}")).hint("leave out --from"));
     }
-    let Some(to) = args.to.or_else(|| input.is_json().then_some(ToFormat::Perfetto)) else {
+    let Some(to) = args.to.or_else(|| is_json.then_some(ToFormat::Perfetto)) else {
         let failure = Failure::new(format!("cannot convert {file}"), "no format is named");
         return Err(failure.hint("name a format with --to; `esatto convert --help` lists them"));
     };
-    let output = args.output.clone().unwrap_or_else(|| result_beside(&args.file, to));
+    let output = args.output.clone().unwrap_or_else(|| result_beside(path, to));
     let is_binary = matches!(to, ToFormat::Pprof | ToFormat::Perfetto);
     let result = ResultFile { path: &output, noun: "the result", force: args.force, is_binary };
     result.check()?;
     let told = if to == ToFormat::Perfetto {
-        result.write(|out| write_packets(&mut input, &args.file, out))?
+        let several = inputs.members().len();
+        if several > 1 {
+            let failure =
+                Failure::new(format!("cannot convert {file} to one trace"), format!("it is {several} traces"));
+            return Err(failure.hint("`esatto merge` makes one trace, or an archive, of several"));
+        }
+        let mut input = TraceInput::of(&inputs, path)?;
+        let told = result.write(|out| write_packets(&mut input, path, out))?;
+        for loss in input.losses() {
+            say!("{}: {}", Line(&file), Line(loss));
+        }
+        told
     } else {
-        let engine = read(&mut input, &args.file)?;
-        let name = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy().into_owned();
+        let engine = read(&inputs, path)?;
+        trace_input::say_losses(&inputs);
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         result.write(|out| write(args, to, &engine.tables, &name, out))?
     };
-    for loss in input.losses() {
-        say!("{}: {}", Line(&file), Line(loss));
-    }
     say!("Wrote {}: {told}", Line(output.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(input: &mut TraceInput, path: &Path) -> Result<Engine, Failure> {
-    let engine = Engine::read(input);
+fn read(inputs: &Inputs, path: &Path) -> Result<Engine, Failure> {
+    let (engine, summary) = inputs.read().map_err(trace_input::failed)?;
     if let Some(error) = &engine.sort_error {
         return Err(Failure::new("cannot sort the trace in a temporary file", error));
     }
-    if let Some(error) = engine.errors.last() {
+    if let Some(error) = summary.errors.last() {
         let file = path.display();
         if is_empty(&engine.tables) {
             return Err(Failure::new(format!("cannot convert {file}: it has no content"), error));
@@ -68,7 +80,7 @@ fn read(input: &mut TraceInput, path: &Path) -> Result<Engine, Failure> {
 /// Writes the packets of a trace, without compression.
 fn write_packets(input: &mut TraceInput, path: &Path, out: &mut dyn Write) -> Result<String, Failure> {
     let (mut packets, mut last_error) = (0_u64, None);
-    for packet in PacketReader::new(input) {
+    for packet in input.packets() {
         match packet {
             Ok(packet) => {
                 write_packet(out, &packet.bytes).attempt(|| "cannot write the result".to_owned())?;
@@ -144,7 +156,7 @@ fn kind(args: &args::Convert, tables: &Tables) -> Result<StackKind, Failure> {
             Some(StackKind::Samples) => "it has no samples of call stacks",
             Some(StackKind::Heap) => "it has no heap profiles",
         };
-        Failure::new(format!("cannot convert {}", args.file.display()), why)
+        Failure::new(format!("cannot convert {}", first(&args.traces).display()), why)
     })
 }
 

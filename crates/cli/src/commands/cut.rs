@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use esatto_edit::{Bounds, Cut};
 use esatto_trace::escape::Line;
-use esatto_trace::{PacketReader, write_packet};
+use esatto_trace::write_packet;
 
 use crate::args;
 use crate::console::say;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Cut) -> Result<ExitCode, Failure> {
     let counts = result.write(|out| {
         let mut cut = Cut::new(from, to);
         let mut last_error = None;
-        for packet in PacketReader::new(&mut input) {
+        for packet in input.packets() {
             match packet {
                 Ok(packet) => cut.add(&packet.bytes, |kept| write_packet(out, kept)).attempt(what)?,
                 Err(error) => last_error = Some(error),
@@ -78,7 +78,7 @@ fn bounds(path: &Path) -> Result<Bounds, Failure> {
     }
     let mut bounds = Bounds::default();
     // Errors are told when the trace is read for its packets.
-    for packet in PacketReader::new(TraceInput::open(path)?).flatten() {
+    for packet in TraceInput::open(path)?.packets().flatten() {
         bounds.add(&packet.bytes);
     }
     Ok(bounds)

@@ -1,63 +1,96 @@
 //! The command `esatto dump`: the packets of a trace, as text or JSON.
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
+use esatto_inputs::Member;
 use esatto_protozero::Fields;
 use esatto_schema::trace_packet::field;
+use esatto_trace::escape::Line;
 use esatto_trace::{Error, PacketReader};
 use prost_reflect::{DynamicMessage, MessageDescriptor};
 
 use crate::args;
 use crate::console::say;
-use crate::failure::{Attempt as _, Failure};
+use crate::failure::Failure;
 use crate::trace_config::schema_message;
+use crate::trace_input;
 
 pub(crate) fn run(args: &args::Dump) -> Result<ExitCode, Failure> {
     let message = schema_message("perfetto.protos.TracePacket")?;
     let filter = Filter::new(args, &message)?;
-    let file: Box<dyn Read> = if args.file.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(&args.file).attempt(|| format!("cannot read the trace {}", args.file.display()))?;
-        Box::new(BufReader::new(file))
-    };
+    let inputs = trace_input::open(&args.traces)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut print = Printer { message, is_json: args.json, printed: 0 };
-    let mut last_error = None;
-    for packet in PacketReader::new(file) {
-        if args.limit.is_some_and(|limit| print.printed >= limit) {
-            break;
-        }
-        let written = match packet {
-            Ok(packet) if filter.takes(&packet.bytes) => print.packet(&mut out, &packet.bytes),
-            Ok(_) => Ok(()),
-            Err(error) => {
-                last_error = Some(error);
-                Ok(())
-            }
-        };
-        match written {
-            Ok(()) => {}
-            // The reader has seen enough.
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
-            Err(e) => return Err(Failure::new("cannot print the packets", e)),
+    let mut failure = inputs.errors().first().map(|(name, why)| Failure::new(format!("{name} is damaged"), why));
+    for member in inputs.members() {
+        let printed = print_member(args, &filter, member, inputs.members().len() > 1, &mut print, &mut out);
+        match printed {
+            Ok(None) => {}
+            Ok(Some(damage)) => failure = Some(damage),
+            Err(Stop::Closed) => return Ok(ExitCode::SUCCESS),
+            Err(Stop::Failed(failure)) => return Err(failure),
         }
     }
     match out.flush() {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::new("cannot print the packets", e)),
         _ => {}
     }
-    match last_error {
-        None => Ok(ExitCode::SUCCESS),
-        Some(error) => Err(damaged(&args.file, &error, print.printed)),
+    failure.map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// Reason for which nothing more is printed.
+enum Stop {
+    /// The reader has seen enough.
+    Closed,
+    Failed(Failure),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Failed(Failure::new("cannot print the packets", error)),
+        }
     }
 }
 
-fn damaged(file: &Path, error: &Error, printed: u64) -> Failure {
-    let file = file.display();
+/// Prints the packets of a trace. Returns the failure if it is damaged.
+fn print_member(
+    args: &args::Dump,
+    filter: &Filter<'_>,
+    member: &Member,
+    is_of_several: bool,
+    print: &mut Printer,
+    out: &mut impl Write,
+) -> Result<Option<Failure>, Stop> {
+    let before = print.printed;
+    let mut reader = match member.open() {
+        Ok(reader) => reader,
+        Err(error) if is_of_several => return Ok(Some(trace_input::failed(error))),
+        Err(error) => return Err(Stop::Failed(trace_input::failed(error))),
+    };
+    if is_of_several && !args.json {
+        writeln!(out, "# {}", Line(member.name()))?;
+    }
+    let mut last_error = None;
+    for packet in PacketReader::new(&mut reader).with_stored_bytes(member.stored_bytes()) {
+        if args.limit.is_some_and(|limit| print.printed >= limit) {
+            break;
+        }
+        match packet {
+            Ok(packet) if filter.takes(&packet.bytes) => print.packet(out, &packet.bytes)?,
+            Ok(_) => {}
+            Err(error) => last_error = Some(error),
+        }
+    }
+    for loss in reader.losses() {
+        say!("{}: {}", Line(member.name()), Line(loss));
+    }
+    Ok(last_error.map(|error| damaged(member.name(), &error, print.printed - before)))
+}
+
+fn damaged(file: &str, error: &Error, printed: u64) -> Failure {
     let failure = Failure::new(format!("{file} is damaged, or no Perfetto trace"), error);
     if printed > 0 { failure.hint("everything before it is printed") } else { failure }
 }

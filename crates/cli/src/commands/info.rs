@@ -1,10 +1,10 @@
 //! The command `esatto info`: summarizes the content of a trace.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 
+use esatto_inputs::Inputs;
 use esatto_trace::escape::Line;
 use esatto_trace::{Error, Summary};
 
@@ -13,29 +13,37 @@ use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::shell_word::ShellWord;
 use crate::trace_config;
+use crate::trace_input::{self, first};
 use crate::trace_output::is_being_written;
 
 pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
-    let mut summary = read(&args.file)?;
-    let is_foreign = summary.good_packets() == 0 && !summary.errors.is_empty();
-    if !args.json && !summary.errors.is_empty() && trace_config::is_config(&args.file) {
-        let name = Line(args.file.display());
-        let hint = format!("`esatto record -c {}` records with it", ShellWord::new(&args.file));
+    let path = first(&args.traces);
+    let inputs = trace_input::open(&args.traces)?;
+    let mut summary = read_inputs(&inputs, path)?;
+    let is_foreign = !inputs.is_merged() && summary.good_packets() == 0 && !summary.errors.is_empty();
+    if !args.json && !summary.errors.is_empty() && trace_config::is_config(path) {
+        let name = Line(path.display());
+        let hint = format!("`esatto record -c {}` records with it", ShellWord::new(path));
         return Err(Failure::new(format!("{name} is not a Perfetto trace"), "it is a recording config").hint(hint));
     }
     if is_foreign && !args.json {
-        return Err(foreign(&args.file, &summary));
+        return Err(foreign(path, &summary));
     }
     if let Ok(message) = trace_config::message() {
         summary = summary.with_config_text(|config| esatto_text_format::to_text(&message, config));
     }
     let text = if args.json { summary.to_json_text() } else { summary.to_string() };
     console::print(&text).attempt(|| "cannot show the summary".to_owned())?;
+    trace_input::say_losses(&inputs);
     match summary.errors.last() {
         None => Ok(ExitCode::SUCCESS),
-        Some(_) if is_foreign => Err(foreign(&args.file, &summary)),
+        Some(_) if is_foreign => Err(foreign(path, &summary)),
         // The report has the errors.
-        Some(last) => Err(damaged(&args.file, &summary, last)),
+        Some(last) if inputs.is_merged() => {
+            let why = format!("the report is about the {} packets that can be read", summary.good_packets());
+            Err(Failure::new(last.to_string(), why))
+        }
+        Some(last) => Err(damaged(path, &summary, last)),
     }
 }
 
@@ -65,13 +73,19 @@ fn damaged(file: &Path, summary: &Summary, last: &Error) -> Failure {
 /// Reads a trace to its end, or to the point where it cannot be read further. `-` is standard
 /// input.
 pub(crate) fn read(path: &Path) -> Result<Summary, Failure> {
-    if path.as_os_str() == "-" {
-        return Ok(Summary::read(std::io::stdin().lock()));
-    }
-    let file = File::open(path).attempt(|| format!("cannot read the trace {}", path.display()))?;
-    let mut summary = Summary::read(BufReader::new(&file));
-    if summary.lacks_end() && is_being_written(&file) {
+    read_inputs(&trace_input::open_file(path)?, path)
+}
+
+/// Reads traces to their ends. `path` is the first file, or the archive.
+fn read_inputs(inputs: &Inputs, path: &Path) -> Result<Summary, Failure> {
+    let (_, mut summary) = inputs.read().map_err(trace_input::failed)?;
+    set_being_written(&mut summary, path);
+    Ok(summary)
+}
+
+/// Notes if a recording still writes the only file.
+pub(crate) fn set_being_written(summary: &mut Summary, path: &Path) {
+    if summary.lacks_end() && path.is_file() && File::open(path).is_ok_and(|file| is_being_written(&file)) {
         summary.set_being_written();
     }
-    Ok(summary)
 }

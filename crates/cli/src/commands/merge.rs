@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use esatto_edit::{Merge, MergeError};
 use esatto_trace::escape::Line;
-use esatto_trace::{PacketReader, write_packet};
+use esatto_trace::write_packet;
 
 use crate::args;
 use crate::console::say;
@@ -90,12 +90,12 @@ fn read(
     for (number, file) in args.files.iter().enumerate() {
         merge.begin_trace(number);
         let what = || format!("cannot merge {}", file.display());
-        let input = TraceInput::open(file)?;
+        let mut input = TraceInput::open(file)?;
         if input.is_json() {
             return Err(Failure::new(what(), "it is JSON, whose times are of an unknown clock"));
         }
         let (mut read, mut last_error) = (0_u64, None);
-        for packet in PacketReader::new(input) {
+        for packet in input.packets() {
             match packet {
                 Ok(packet) => {
                     read += 1;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use esatto_edit::Redact;
 use esatto_trace::escape::Line;
-use esatto_trace::{PacketReader, write_packet};
+use esatto_trace::write_packet;
 
 use crate::args;
 use crate::console::say;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::Redact) -> Result<ExitCode, Failure> {
         let (mut read, mut kept) = (0_u64, 0_u64);
         let mut last_error = None;
         let mut redacted = Vec::new();
-        for packet in PacketReader::new(&mut input) {
+        for packet in input.packets() {
             let packet = match packet {
                 Ok(packet) => packet,
                 Err(error) => {

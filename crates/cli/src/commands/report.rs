@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use esatto_inputs::Inputs;
 use esatto_report::{NoticeLevel, Report};
 use esatto_trace::escape::Line;
 
@@ -13,6 +14,7 @@ use crate::args;
 use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 use crate::shell_word::ShellWord;
+use crate::trace_input::{self, first};
 use crate::trace_output::temporary_beside;
 
 /// The mark of our pages, within their first bytes.
@@ -23,12 +25,12 @@ const EXTENSIONS: [&str; 4] = ["pftrace", "perfetto-trace", "perfetto", "pb"];
 const HEAD: u64 = 2048;
 
 pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
-    let report = read(&args.file)?;
+    let report = read(&trace_input::open(&args.traces)?, first(&args.traces))?;
     if args.output.as_deref().is_some_and(|output| output.as_os_str() == "-") {
         report.write(&mut io::stdout().lock()).attempt(|| "cannot print the report".to_owned())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let output = args.output.clone().unwrap_or_else(|| page_beside(&args.file));
+    let output = args.output.clone().unwrap_or_else(|| page_beside(first(&args.traces)));
     if !args.force {
         refuse_to_replace(&output)?;
     }
@@ -44,15 +46,25 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the trace of a report; - is standard input.
-pub(super) fn read(path: &Path) -> Result<Report, Failure> {
-    if path.as_os_str() == "-" {
-        return Ok(Report::read(io::stdin().lock(), "trace"));
-    }
-    let what = || format!("cannot read the trace {}", path.display());
-    let file = File::open(path).attempt(what)?;
+/// Reads the traces of a report. `path` is the first file, or the archive.
+pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Report, Failure> {
+    let (engine, summary) = inputs.read().map_err(trace_input::failed)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let report = Report::read(BufReader::new(file), &name);
+    let title = match (path.as_os_str() == "-", inputs.members().len()) {
+        (true, _) => "trace".to_owned(),
+        (false, number) if number > 1 && !inputs.is_archive() => format!("{name} and {} more", number - 1),
+        (false, _) => name.into_owned(),
+    };
+    let mut report = Report::new(&engine, &summary, &title);
+    for (name, loss) in inputs.losses() {
+        report.add_notice(NoticeLevel::Warning, format!("{name}: {loss}"));
+    }
+    for note in inputs.notes() {
+        report.add_notice(NoticeLevel::Note, note);
+    }
+    if path.as_os_str() == "-" {
+        return Ok(report);
+    }
     if report.is_empty() && report.notices().iter().any(|notice| notice.level == NoticeLevel::Error) {
         let why = report.notices()[0].title.clone();
         return Err(Failure::new(format!("{} is not a Perfetto trace", path.display()), why));
@@ -66,7 +78,7 @@ pub(super) fn read(path: &Path) -> Result<Report, Failure> {
 ///
 /// As those of the command.
 pub(crate) fn write_beside(trace: &Path) -> Result<PathBuf, Failure> {
-    let report = read(trace)?;
+    let report = read(&trace_input::open_file(trace)?, trace)?;
     let output = page_beside(trace);
     refuse_to_replace(&output)?;
     write(report, &output)?;

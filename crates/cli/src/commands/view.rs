@@ -19,6 +19,7 @@ use crate::browser::{Browser, NoBrowser};
 use crate::console::{print, say};
 use crate::failure::{Attempt as _, Failure};
 use crate::stop_signal::StopSignal;
+use crate::trace_input;
 
 /// Time without a page until the command ends.
 const UNTIL_OPENED: Duration = Duration::from_secs(600);
@@ -45,7 +46,8 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
                 say!("to get one");
             }
             let mut page = Vec::new();
-            report::read(&args.file)?.write(&mut page).attempt(|| "cannot write the report".to_owned())?;
+            let inputs = trace_input::open_file(&args.file)?;
+            report::read(&inputs, &args.file)?.write(&mut page).attempt(|| "cannot write the report".to_owned())?;
             Content::Page(page)
         }
     };

@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::Range;
 use std::path::Path;
 
+use esatto_inputs::is_trace_of_service;
 use esatto_protozero::Owned as _;
 use esatto_schema::TraceConfig;
 use esatto_text_format::{Place, Places, Snippet};
@@ -13,7 +14,6 @@ use super::field_path::find;
 use super::finding::Finding;
 use super::json;
 use crate::failure::Failure;
-use crate::file_kind::is_trace_of_service;
 use crate::shell_word::ShellWord;
 use crate::trace_config;
 

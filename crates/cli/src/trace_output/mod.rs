@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use esatto_inputs::{beginning, may_be_trace};
 use rustix::fs::{AtFlags, CWD, linkat};
 use rustix::io::Errno;
 
@@ -24,7 +25,6 @@ pub(crate) use self::sole_writer::{is_being_written, lock};
 pub(crate) use self::target::temporary_beside;
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
-use crate::file_kind::{beginning, may_be_trace};
 
 /// Packets are collected up to this size before they are written.
 const BATCH_BYTES: usize = 256 * 1024;
