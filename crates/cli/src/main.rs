@@ -27,6 +27,7 @@ mod browser;
 mod commands;
 mod config;
 mod console;
+mod damage;
 mod doctor;
 mod empty_recording;
 mod failure;

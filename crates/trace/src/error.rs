@@ -198,7 +198,7 @@ impl Error {
     }
 
     /// Returns whether the file ends within a packet.
-    pub(crate) fn is_end_of_file(&self) -> bool {
+    pub fn is_end_of_file(&self) -> bool {
         matches!(self, Self::Torn { place, .. } | Self::TornHeader { place } if place.inside.is_none())
     }
 

@@ -220,7 +220,7 @@ impl<R: Read> PacketReader<R> {
     /// Returns how many bytes of the file follow the position up to which it was read, if reading
     /// ended with an error. `None` if there was no such error, or the number is not known: the file
     /// is compressed as a whole, fails, or is longer than [`MAX_INFLATED_BYTES`].
-    pub(crate) fn count_unread_bytes(&mut self) -> Option<u64> {
+    pub fn count_unread_bytes(&mut self) -> Option<u64> {
         let Source::Plain(file) = self.left.take()?.source else { return None };
         let mut rest = file.take(MAX_INFLATED_BYTES);
         let bytes = io::copy(&mut rest, &mut io::sink()).ok()?;

@@ -14,7 +14,7 @@ each stack. speedscope is for https://www.speedscope.app. pprof is for `go tool 
 folded and pprof show one kind of content. Without --of it is the first of these that the trace has: slices, samples,
 heap. docs/how-to/convert-a-trace.md tells what each format keeps.
 
-Exit status: 0 written, 1 failed, 2 wrong usage.";
+Exit status: 0 written, 1 failed, 2 wrong usage, 3 written, but a part of the input is damaged and missing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = CONVERT_HELP)]
@@ -48,7 +48,7 @@ A TIME is one of these:
 Slices that overlap the interval are kept whole. Of everything else, the events in the interval are kept, and all
 descriptors, clocks and configs.
 
-Exit status: 0 written, 1 failed, 2 wrong usage.";
+Exit status: 0 written, 1 failed, 2 wrong usage, 3 written, but a part of the input is damaged and missing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = CUT_HELP)]
@@ -76,7 +76,7 @@ tells how to make such a config. With --strings and --drop-args everything passe
                 and what programs print into the kernel's trace
   --drop-args   arguments of events are left out
 
-Exit status: 0 written, 1 failed, 2 wrong usage.";
+Exit status: 0 written, 1 failed, 2 wrong usage, 3 written, but a part of the input is damaged and missing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = REDACT_HELP)]
@@ -106,7 +106,7 @@ The traces must be of one machine and one boot, and have the same trace clock. A
 result twice. Traces of several machines, and archives with a manifest, cannot be merged yet: Perfetto's trace processor
 does so since v58 (`trace_processor util merge`).
 
-Exit status: 0 written, 1 failed, 2 wrong usage.";
+Exit status: 0 written, 1 failed, 2 wrong usage, 3 written, but a part of the input is damaged and missing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MERGE_HELP)]

@@ -15,6 +15,7 @@ use esatto_trace::{Engine, write_packet};
 
 use crate::args::{self, ContentKind, FromFormat, ToFormat};
 use crate::console::say;
+use crate::damage::Damage;
 use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
 use crate::trace_input::{self, TraceInput, first};
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &args::Convert) -> Result<ExitCode, Failure> {
     let is_binary = matches!(to, ToFormat::Pprof | ToFormat::Perfetto);
     let result = ResultFile { path: &output, noun: "the result", force: args.force, is_binary };
     result.check()?;
-    let told = if to == ToFormat::Perfetto {
+    let (told, damage) = if to == ToFormat::Perfetto {
         let several = inputs.members().len();
         if several > 1 {
             let failure =
@@ -53,50 +54,47 @@ pub(crate) fn run(args: &args::Convert) -> Result<ExitCode, Failure> {
         }
         told
     } else {
-        let engine = read(&inputs, path)?;
+        let (engine, damage) = read(&inputs, path)?;
         trace_input::say_losses(&inputs);
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        result.write(|out| write(args, to, &engine.tables, &name, out))?
+        (result.write(|out| write(args, to, &engine.tables, &name, out))?, damage)
     };
+    damage.say(path, "converted");
     say!("Wrote {}: {told}", Line(output.display()));
-    Ok(ExitCode::SUCCESS)
+    Ok(damage.exit_code())
 }
 
-fn read(inputs: &Inputs, path: &Path) -> Result<Engine, Failure> {
+fn read(inputs: &Inputs, path: &Path) -> Result<(Engine, Damage), Failure> {
     let (engine, summary) = inputs.read().map_err(trace_input::failed)?;
     if let Some(error) = &engine.sort_error {
         return Err(Failure::new("cannot sort the trace in a temporary file", error));
     }
-    if let Some(error) = summary.errors.last() {
-        let file = path.display();
-        if is_empty(&engine.tables) {
-            return Err(Failure::new(format!("cannot convert {file}: it has no content"), error));
-        }
-        say!("{} is damaged: {error}; everything else is converted", Line(file));
+    let mut damage = Damage::default().with_unread_bytes(summary.unread_bytes);
+    summary.errors.iter().for_each(|error| damage.note(error));
+    if let Some(error) = damage.error().filter(|_| is_empty(&engine.tables)) {
+        return Err(Failure::new(format!("cannot convert {}: it has no content", path.display()), error));
     }
-    Ok(engine)
+    Ok((engine, damage))
 }
 
 /// Writes the packets of a trace, without compression.
-fn write_packets(input: &mut TraceInput, path: &Path, out: &mut dyn Write) -> Result<String, Failure> {
-    let (mut packets, mut last_error) = (0_u64, None);
-    for packet in input.packets() {
+fn write_packets(input: &mut TraceInput, path: &Path, out: &mut dyn Write) -> Result<(String, Damage), Failure> {
+    let (mut packets, mut damage) = (0_u64, Damage::default());
+    let mut reader = input.packets();
+    for packet in reader.by_ref() {
         match packet {
             Ok(packet) => {
                 write_packet(out, &packet.bytes).attempt(|| "cannot write the result".to_owned())?;
                 packets += 1;
             }
-            Err(error) => last_error = Some(error),
+            Err(error) => damage.note(&error),
         }
     }
-    if let Some(error) = last_error {
-        let file = path.display();
-        if packets == 0 {
-            return Err(Failure::new(format!("cannot convert {file}"), error));
-        }
-        say!("{} is damaged: {error}; everything else is converted", Line(file));
+    damage.end(&mut reader);
+    if let Some(error) = damage.error().filter(|_| packets == 0) {
+        return Err(Failure::new(format!("cannot convert {}", path.display()), error));
     }
-    Ok(format!("{packets} packets"))
+    Ok((format!("{packets} packets"), damage))
 }
 
 /// Returns whether a trace has nothing that a format could show.

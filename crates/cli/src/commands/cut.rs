@@ -9,6 +9,7 @@ use esatto_trace::write_packet;
 
 use crate::args;
 use crate::console::say;
+use crate::damage::Damage;
 use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
 use crate::trace_input::TraceInput;
@@ -24,28 +25,27 @@ pub(crate) fn run(args: &args::Cut) -> Result<ExitCode, Failure> {
     }
     let mut input = TraceInput::open(&args.file)?;
     let what = || "cannot write the trace".to_owned();
-    let counts = result.write(|out| {
+    let (counts, damage) = result.write(|out| {
         let mut cut = Cut::new(from, to);
-        let mut last_error = None;
-        for packet in input.packets() {
+        let mut damage = Damage::default();
+        let mut packets = input.packets();
+        for packet in packets.by_ref() {
             match packet {
                 Ok(packet) => cut.add(&packet.bytes, |kept| write_packet(out, kept)).attempt(what)?,
-                Err(error) => last_error = Some(error),
+                Err(error) => damage.note(&error),
             }
         }
+        damage.end(&mut packets);
         cut.finish(|kept| write_packet(out, kept)).attempt(what)?;
-        match last_error {
-            Some(error) if cut.counts().read == 0 => {
-                return Err(Failure::new(format!("cannot cut {}", args.file.display()), error));
-            }
-            Some(error) => say!("{} is damaged: {error}; everything else is cut", Line(args.file.display())),
-            None => {}
+        if let Some(error) = damage.error().filter(|_| cut.counts().read == 0) {
+            return Err(Failure::new(format!("cannot cut {}", args.file.display()), error));
         }
-        Ok(cut.counts())
+        Ok((cut.counts(), damage))
     })?;
+    damage.say(&args.file, "cut");
     let name = Line(args.output.display());
     say!("Wrote {name}: {} of {} packets, and the names of {} more", counts.kept, counts.read, counts.stripped);
-    Ok(ExitCode::SUCCESS)
+    Ok(damage.exit_code())
 }
 
 /// Returns the interval on the trace clock. If it is named by the begin of the trace or by the time

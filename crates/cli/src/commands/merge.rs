@@ -9,6 +9,7 @@ use esatto_trace::write_packet;
 
 use crate::args;
 use crate::console::say;
+use crate::damage::Damage;
 use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
 use crate::trace_input::TraceInput;
@@ -63,30 +64,32 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
             },
             Merge::end_trace,
         )
-        .and_then(|errors| {
+        .and_then(|damages| {
             if let Some(stats) = merge.finish() {
                 packets += 1;
                 write_packet(out, &stats).attempt(what)?;
             }
-            Ok((packets, errors))
+            Ok((packets, damages))
         })
     });
-    let (packets, errors) = packets?;
-    for error in errors {
-        say!("{}", Line(error));
+    let (packets, damages) = packets?;
+    let mut all = Damage::default();
+    for (damage, file) in damages.into_iter().zip(&args.files) {
+        damage.say(file, "merged");
+        all.join(damage);
     }
     say!("Wrote {}: {packets} packets of {} traces", Line(args.output.display()), args.files.len());
-    Ok(ExitCode::SUCCESS)
+    Ok(all.exit_code())
 }
 
-/// Reads all traces. Returns a line for each that is damaged.
+/// Reads all traces. Returns the damages of each.
 fn read(
     merge: &mut Merge,
     args: &args::Merge,
     mut take: impl FnMut(&mut Merge, &[u8], &Path) -> Result<(), Failure>,
     take_end: impl Fn(&mut Merge) -> Result<(), MergeError>,
-) -> Result<Vec<String>, Failure> {
-    let mut errors = Vec::new();
+) -> Result<Vec<Damage>, Failure> {
+    let mut damages = Vec::new();
     for (number, file) in args.files.iter().enumerate() {
         merge.begin_trace(number);
         let what = || format!("cannot merge {}", file.display());
@@ -94,22 +97,23 @@ fn read(
         if input.is_json() {
             return Err(Failure::new(what(), "it is JSON, whose times are of an unknown clock"));
         }
-        let (mut read, mut last_error) = (0_u64, None);
-        for packet in input.packets() {
+        let (mut read, mut damage) = (0_u64, Damage::default());
+        let mut packets = input.packets();
+        for packet in packets.by_ref() {
             match packet {
                 Ok(packet) => {
                     read += 1;
                     take(merge, &packet.bytes, file)?;
                 }
-                Err(error) => last_error = Some(error),
+                Err(error) => damage.note(&error),
             }
         }
         take_end(merge).attempt(what)?;
-        match last_error {
+        damage.end(&mut packets);
+        match damage.error() {
             Some(error) if read == 0 => return Err(Failure::new(what(), error)),
-            Some(error) => errors.push(format!("{} is damaged: {error}; everything else is merged", file.display())),
-            None => {}
+            _ => damages.push(damage),
         }
     }
-    Ok(errors)
+    Ok(damages)
 }

@@ -8,6 +8,7 @@ use esatto_trace::write_packet;
 
 use crate::args;
 use crate::console::say;
+use crate::damage::Damage;
 use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
 use crate::trace_config;
@@ -19,15 +20,16 @@ pub(crate) fn run(args: &args::Redact) -> Result<ExitCode, Failure> {
     let mut redact = filter(args)?;
     let mut input = TraceInput::open(&args.file)?;
     let what = || "cannot write the trace".to_owned();
+    let mut damage = Damage::default();
     let (read, kept) = result.write(|out| {
         let (mut read, mut kept) = (0_u64, 0_u64);
-        let mut last_error = None;
         let mut redacted = Vec::new();
-        for packet in input.packets() {
+        let mut packets = input.packets();
+        for packet in packets.by_ref() {
             let packet = match packet {
                 Ok(packet) => packet,
                 Err(error) => {
-                    last_error = Some(error);
+                    damage.note(&error);
                     continue;
                 }
             };
@@ -38,15 +40,13 @@ pub(crate) fn run(args: &args::Redact) -> Result<ExitCode, Failure> {
                 write_packet(out, &redacted).attempt(what)?;
             }
         }
-        match last_error {
+        damage.end(&mut packets);
+        match damage.error() {
             Some(error) if read == 0 => Err(Failure::new(format!("cannot redact {}", args.file.display()), error)),
-            Some(error) => {
-                say!("{} is damaged: {error}; the damaged part is left out", Line(args.file.display()));
-                Ok((read, kept))
-            }
-            None => Ok((read, kept)),
+            _ => Ok((read, kept)),
         }
     })?;
+    damage.say(&args.file, "redacted");
     if redact.errors() > 0 {
         say!("{} malformed packets are left out", redact.errors());
     }
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &args::Redact) -> Result<ExitCode, Failure> {
         say!("{} texts are overwritten whole, because a rule took too long", redact.strings_given_up());
     }
     say!("Wrote {}: {kept} of {read} packets", Line(args.output.display()));
-    Ok(ExitCode::SUCCESS)
+    Ok(damage.exit_code())
 }
 
 fn filter(args: &args::Redact) -> Result<Redact, Failure> {
