@@ -229,6 +229,7 @@ impl EventTracks {
                 let agrees = first.parent == found.parent
                     && first.owner == found.owner
                     && first.merge == found.merge
+                    && first.is_state == found.is_state
                     && first.counter == found.counter;
                 if !agrees {
                     return Err(Refused::Conflict);

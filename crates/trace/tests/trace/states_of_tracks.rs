@@ -90,6 +90,12 @@ fn tracks_have_their_own_states() {
     );
 }
 
+#[test]
+fn a_later_descriptor_does_not_make_a_track_one_of_states() {
+    let maker = track(Maker::default().named(2, "mode", 0), 2, 0);
+    assert!(states(&state(maker, 100, 2, Some("a"), None)).is_empty());
+}
+
 /// Adds an event of the service about another session.
 fn session(maker: Maker, ts: u64, state: u64, name: &str, id: u64) -> Maker {
     maker.packet(|packet| {
