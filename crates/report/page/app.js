@@ -178,7 +178,7 @@ export class App {
         if (this.selected >= 0) return spanDetails(this.model, this.selected, select, this.palette, this.profile);
         if (this.area) return areaDetails(this.model, this.area, select, () => this.showTab("stacks"));
         return element("p", { class: "hint" },
-          "Click a slice to see its details. Drag over the timeline to sum up an area. Press ? for the keys.");
+          "Click a slice or a mark to see its details. Drag over the timeline to sum up an area. Press ? for the keys.");
     }
   }
 
@@ -245,6 +245,7 @@ export class App {
 
   /** Marks an area; `done` is false while the pointer still moves. */
   markArea(from, to, top, bottom, done) {
+    byId("tip").hidden = true;
     const tracks = top === null ? null : this.#tracksBetween(Math.min(top, bottom), Math.max(top, bottom));
     this.selected = -1;
     this.flows = [];
@@ -495,8 +496,8 @@ export class App {
     this.frame = 0;
     const more = this.view.advance(now);
     const { view, layout, scroll, selected, area, flows, theme } = this;
-    const isMatch = this.search.text ? (span) => this.search.matches(span) : null;
-    this.painter.paint({ view, layout, scroll, selected, area, flows, theme, isMatch });
+    const search = this.search.text ? this.search : null;
+    this.painter.paint({ view, layout, scroll, selected, area, flows, theme, search });
     paintRuler(byId("ruler"), view, theme);
     this.overview.paint(view, theme);
     this.labels.update();

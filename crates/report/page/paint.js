@@ -17,6 +17,8 @@ const MOST_ARROWS = 300;
 
 /** Kinds of tracks that a closed group shows in its heading. */
 const SUMMED = new Set(["thread", "slices", "cpu", "states", "events", "samples"]);
+/** Kinds of tracks whose moments are thin marks instead of diamonds. */
+const TICKS = new Set(["events", "samples"]);
 /** Width of the mark of a moment, in CSS pixels, if there is room. */
 const TICK = 2;
 
@@ -132,7 +134,8 @@ export class Painter {
 
   #spans(frame, lines) {
     if (!lines.length) return;
-    const { context, ratio, width, view, isMatch } = frame;
+    const { context, ratio, width, view, search } = frame;
+    const isMatch = search ? (span) => search.matches(span) : null;
     const { spans } = this.model;
     const columns = Math.max(1, Math.round(width * ratio));
     const perColumn = view.span / columns;
@@ -167,7 +170,13 @@ export class Painter {
         if (room >= 3 && left > 0) pixels[start + left] = ((pixel & 0xffffff) | 0x80000000) >>> 0;
         if (room >= TEXT_WIDTH && !summary && kind !== "state") texts.push({ line, span, left, right, paint });
       });
-      if (ticks) this.#ticks(frame, ticks, pixels, start, columns, texts);
+      if (ticks) this.#ticks(frame, kind, ticks, { pixels, start, columns, texts });
+      // Matches that share a column with others would be hidden by them.
+      if (search && !summary) {
+        search.columns(lane, view.from, perColumn, columns, (span, column) => {
+          pixels[start + column] = this.palette.paint(spans.names[span], kind).pixel;
+        });
+      }
     });
     this.linesContext.putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
@@ -188,12 +197,15 @@ export class Painter {
   }
 
   /** Widens the marks of moments as far as there is room, and notes their texts. */
-  #ticks({ ratio }, ticks, pixels, start, columns, texts) {
+  #ticks({ ratio }, kind, ticks, { pixels, start, columns, texts }) {
+    // A diamond is drawn over the mark.
+    const space = TICKS.has(kind) ? 0 : Math.round(5 * ratio);
     ticks.forEach(({ line, span, left, pixel }, i) => {
       const next = ticks[i + 1]?.left ?? columns;
       const right = Math.min(next, left + Math.max(1, Math.round(TICK * ratio)));
       pixels.fill(pixel, start + left, start + right);
-      if ((next - right) / ratio >= TEXT_WIDTH) texts.push({ line, span, left: right, right: next, paint: null });
+      const begin = right + space;
+      if ((next - begin) / ratio >= TEXT_WIDTH) texts.push({ line, span, left: begin, right: next, paint: null });
     });
   }
 
@@ -203,7 +215,7 @@ export class Painter {
     const { spans } = this.model;
     for (const { lane, y, height, summary } of lines) {
       const { kind } = lane.track;
-      if (summary || kind === "state" || kind === "cpu" || kind === "events" || kind === "samples") continue;
+      if (summary || kind === "state" || kind === "cpu" || TICKS.has(kind)) continue;
       let lastX = -Infinity;
       lane.columns(view.from, view.span / width, width, (span) => {
         if (spans.durations[span] !== 0) return;
@@ -212,7 +224,7 @@ export class Painter {
         lastX = at;
         const name = spans.names[span];
         const [r, g, b] = this.palette.paint(name, lane.track.kind).color;
-        const alpha = frame.isMatch && !frame.isMatch(span) ? 0.25 : 1;
+        const alpha = frame.search && !frame.search.matches(span) ? 0.25 : 1;
         context.fillStyle = `rgba(${r},${g},${b},${alpha})`;
         context.beginPath();
         context.moveTo(at, y);
@@ -232,8 +244,13 @@ export class Painter {
     const { begins, ends } = this.model.spans;
     for (const line of lines) {
       if (line.lane !== lane || line.summary) continue;
-      const left = x(begins[selected]);
-      const right = Math.max(x(ends[selected]), left + 2);
+      let left = x(begins[selected]);
+      let right = Math.max(x(ends[selected]), left + 2);
+      if (ends[selected] === begins[selected] && !TICKS.has(lane.track.kind)) {
+        // Around the diamond.
+        left -= 6;
+        right = left + 12;
+      }
       context.strokeStyle = theme.background;
       context.lineWidth = 4;
       context.strokeRect(left - 1, line.y - 1, right - left + 2, line.height + 2);

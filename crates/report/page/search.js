@@ -12,6 +12,44 @@ export class Search {
     this.stacks = null;
     this.found = new Uint32Array(0);
     this.at = -1;
+    this.ofLanes = null;
+  }
+
+  /** Returns the matches on a lane, in the order of time. */
+  ofLane(lane) {
+    if (!this.ofLanes) {
+      this.ofLanes = new Map();
+      for (const span of this.found) {
+        const own = this.model.lane(span);
+        if (!this.ofLanes.has(own)) this.ofLanes.set(own, []);
+        this.ofLanes.get(own).push(span);
+      }
+    }
+    return this.ofLanes.get(lane) ?? [];
+  }
+
+  /**
+   * Calls `draw(span, column)` for the matches on a lane that begin in `width` columns of
+   * `perColumn` nanoseconds from time `from` on, for at most one in each column.
+   */
+  columns(lane, from, perColumn, width, draw) {
+    const spans = this.ofLane(lane);
+    const { begins } = this.model.spans;
+    const firstFrom = (low, time) => {
+      let high = spans.length;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (begins[spans[middle]] >= time) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    };
+    for (let at = firstFrom(0, from); at < spans.length; ) {
+      const column = Math.floor((begins[spans[at]] - from) / perColumn);
+      if (column >= width) return;
+      draw(spans[at], column);
+      at = firstFrom(at + 1, from + (column + 1) * perColumn);
+    }
   }
 
   /** Returns true if a span matches. A sample matches if a function of its stack does. */

@@ -76,6 +76,22 @@ test("search finds names without regard to case, in the order of time", () => {
   assert.equal(search.step(true, 0), -1);
 });
 
+test("matches are drawn once in each column", () => {
+  const model = modelOf([Array.from({ length: 100 }, (_, i) => [i % 10 ? "many" : "rare", i * 10, 0, 0])],
+    { kinds: ["events"] });
+  const search = new Search(model);
+  const drawn = (text, from, perColumn, width) => {
+    search.run(text);
+    const columns = [];
+    search.columns(model.lanes[0], from, perColumn, width, (span, column) => columns.push([model.spans.begins[span], column]));
+    return columns;
+  };
+  assert.deepEqual(drawn("rare", 0, 250, 4), [[0, 0], [300, 1], [500, 2], [800, 3]]);
+  assert.deepEqual(drawn("rare", 350, 100, 2), [[400, 0], [500, 1]]);
+  assert.equal(drawn("many", 0, 1, 1000).length, 90);
+  assert.deepEqual(drawn("none", 0, 1, 10), []);
+});
+
 test("rows are found at their place, pinned ones at the top", () => {
   const model = modelOf([[["a", 0, 1, 0], ["b", 0, 1, 1]], [["c", 0, 1, 0]]]);
   const layout = new Layout(model);

@@ -239,7 +239,12 @@ impl Import<'_> {
         let counter = &self.tables.counter;
         for row in 0..counter.rows() {
             let track = rows.of_counter(report, counter.track_id[row]);
-            report.timeline.add_point(track, counter.ts.get(row).saturating_sub(self.begin), counter.value[row]);
+            let value = match counter.value[row] {
+                // The state of a processor that is not idle is -1, without its sign.
+                value if value == f64::from(u32::MAX) && rows.is_idle_state(counter.track_id[row]) => -1.0,
+                value => value,
+            };
+            report.timeline.add_point(track, counter.ts.get(row).saturating_sub(self.begin), value);
         }
     }
 

@@ -107,7 +107,11 @@ impl<'t> Rows<'t> {
         let machine = self.tables.process.machine_id[process.index()].map_or(0, Row::index);
         let parent = self.of_machine(&mut report.timeline, machine);
         let row = &report.processes[process.index()];
-        let name = if row.name.is_empty() { format!("Process {}", row.pid) } else { row.name.clone() };
+        // Of a path, the last part tells more than the first one.
+        let name = match row.name.rsplit('/').next() {
+            Some(name) if !name.is_empty() => name.to_owned(),
+            _ => format!("Process {}", row.pid),
+        };
         let detail = format!("pid {}", row.pid);
         let new = || Track { detail, ..track(name, TrackKind::Process, parent) };
         self.row(&mut report.timeline, Key::Process(process), new)
@@ -236,7 +240,9 @@ impl<'t> Rows<'t> {
         let tracks = &self.tables.track;
         let kind = self.tables.strings.get(tracks.r#type[index]);
         let row = match tracks.utid[index] {
-            Some(thread) if kind.starts_with("thread") => self.of_thread(report, thread),
+            Some(thread) if kind.starts_with("thread") && kind != "thread_state_track_event" => {
+                self.of_thread(report, thread)
+            }
             _ => {
                 let parent = self.above_track(report, index);
                 let name = tracks.name[index].map(|name| self.tables.strings.get(name)).unwrap_or_default();
@@ -258,6 +264,11 @@ impl<'t> Rows<'t> {
         let parent = self.of_machine(&mut report.timeline, machine);
         let new = || track("Counters of the machine".to_owned(), TrackKind::Group, parent);
         self.row(&mut report.timeline, Key::Counters(machine), new)
+    }
+
+    /// Returns true for the counter of the idle states of a processor.
+    pub(super) fn is_idle_state(&self, track_id: Row) -> bool {
+        self.tables.strings.get(self.tables.track.r#type[track_id.index()]) == "cpu_idle"
     }
 
     pub(super) fn of_counter(&mut self, report: &mut Report, track_id: Row) -> TrackId {
