@@ -232,7 +232,8 @@ export class App {
       }
       this.say(spoken(this.model, span));
     }
-    this.showTab("selection");
+    // Without a selection, the pages of the area show the whole trace.
+    this.showTab(span < 0 && AREA_TABS.has(this.tab) ? this.tab : "selection");
     this.redraw();
   }
 

@@ -2,15 +2,11 @@
 
 import { element } from "./dom.js";
 import { flameGraph } from "./flame.js";
-import { GROUPINGS, MEASURES, heapWeights, samplesOf, stackTree } from "./stacks.js";
+import { GROUPINGS, MEASURES, fileName, heapWeights, samplesOf, stackTree } from "./stacks.js";
 import * as time from "./time.js";
 
 /** Functions of a stack that are listed at first. */
 const MOST_FRAMES = 100;
-
-function fileName(path) {
-  return path.slice(path.lastIndexOf("/") + 1);
-}
 
 /** Returns the list of the functions of a stack, the innermost first. */
 export function stackList(model, stack) {
@@ -91,7 +87,7 @@ export function heapPage(model, palette, state, fixed = false) {
     };
     const labelOf = ({ process, name }) => {
       const { name: own, pid } = model.processes[process] ?? {};
-      return `${own || "process"} ${pid ?? ""} ${name}`.trim();
+      return `${fileName(own ?? "") || "process"} ${pid ?? ""} ${name}`.trim();
     };
     const choosers = {};
     if (!fixed) {

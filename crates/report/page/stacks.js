@@ -126,10 +126,15 @@ export function samplesOf(model, area, grouping) {
   return { groups: [...groups.values()], number };
 }
 
+/** Returns the last part of a path. */
+export function fileName(path) {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
 function labelsOf(model, thread, process, grouping) {
   if (grouping === "none") return [];
   const { name, pid } = model.processes[process] ?? {};
-  const above = pid === undefined ? "unknown process" : `${name || "process"} ${pid}`;
+  const above = pid === undefined ? "unknown process" : `${fileName(name) || "process"} ${pid}`;
   if (grouping === "process") return [above];
   const own = model.threads[thread];
   return [above, own ? `${own.name || "thread"} ${own.tid}` : "unknown thread"];

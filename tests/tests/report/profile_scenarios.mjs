@@ -70,8 +70,12 @@ export const scenarios = {
     const part = numberIn((await text(".choosers")).split("samples")[0]);
     assert.ok(part > 0 && part < facts.samples[1], `${part} samples in a part of the time`);
 
-    // A click on a mark shows the stack, the innermost function first.
+    // Without the area, the page shows the whole trace again.
+    await surface.focus();
     await key("Escape");
+    assert.match(await text(".choosers"), /samples in the whole trace/);
+
+    // A click on a mark shows the stack, the innermost function first.
     await clickMark(page, page.locator(".label.samples").nth(1), /Call stack/, (x, y) => page.mouse.click(x, y));
     const frames = await page.locator("ol.stack li").allInnerTexts();
     assert.match(frames[frames.length - 1], /^main libapp\.so$/);
@@ -156,8 +160,9 @@ export const scenarios = {
     await page.locator("#search").press("Escape");
     // A click on a mark, and an area over both rows.
     await page.locator(".label.group", { hasText: "Kernel events" }).scrollIntoViewIfNeeded();
+    // Without movement, the whole trace is there at once.
+    await page.emulateMedia({ reducedMotion: "reduce" });
     await page.click("#whole");
-    await page.waitForTimeout(300);
     const row = await page.locator(".label.events").first().boundingBox();
     const box = await surface.boundingBox();
     await clickMark(page, page.locator(".label.events").first(), /Kernel event/, (x, y) => page.mouse.click(x, y));
@@ -228,6 +233,17 @@ export const scenarios = {
     await page.waitForFunction(() => /Kernel event/.test(document.getElementById("content").textContent));
     assert.match(await text("#content"), /comm\s+\S/);
     assert.match(await text("#content"), /sig\s+\d/);
+  },
+
+  // Samples of the kernel and those that a program took itself.
+  async samplesOfAllKinds({ page, text, tab, facts }) {
+    await tab("stacks");
+    assert.match(await text(".choosers"), new RegExp(`^${facts.samples} samples in the whole trace`));
+    await page.locator(".choosers select").selectOption("none");
+    for (const [name, number] of Object.entries(facts.outermost)) {
+      const labels = await boxes(page, name).evaluateAll((list) => list.map((box) => box.getAttribute("aria-label")));
+      assert.ok(labels.some((label) => label.startsWith(`${name}: ${number} `)), `${number} samples of ${name}: ${labels}`);
+    }
   },
 
   async noStacks({ page }) {

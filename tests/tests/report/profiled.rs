@@ -153,7 +153,12 @@ fn text() -> String {
 
 /// Returns the bytes of the trace.
 pub(crate) fn profiled() -> Vec<u8> {
+    parsed(&text())
+}
+
+/// Returns the bytes of a trace in protobuf's text format.
+pub(crate) fn parsed(text: &str) -> Vec<u8> {
     let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).expect("the schema is valid");
     let message = pool.get_message_by_name("perfetto.protos.Trace").expect("the schema has traces");
-    esatto_text_format::parse(&message, text()).unwrap_or_else(|errors| panic!("{errors:?}"))
+    esatto_text_format::parse(&message, text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use esatto_tests::{Harness, Implementation, Instance, Peer, Skip, skip, tp};
 use serde_json::json;
 
-use crate::profiled::{HEAP, KERNEL_EVENTS, SAMPLES, profiled};
+use crate::profiled::{HEAP, KERNEL_EVENTS, SAMPLES, parsed, profiled};
 use crate::the_page_shows_what_is_in_the_trace::{page_of, play_with, trace};
 
 /// Kernel events that other rows of the page show.
@@ -104,6 +104,34 @@ fn kernel_events_of_perfettos_probes_are_all_on_the_page() {
         assert!(expected["signal_generate"].as_i64() >= Some(3), "{expected:?}");
         let page = page_of(&harness, &std::fs::read(&path).expect("the trace"), "machine.pftrace");
         play_with(&harness, &page, "machineEvents", &json!({ "events": expected }));
+        Ok(())
+    });
+}
+
+#[test]
+fn samples_of_programs_and_of_the_kernel_are_on_the_page() {
+    skip(|| {
+        [Peer::TraceProcessor, Peer::Browser].into_iter().try_for_each(Peer::require)?;
+        let harness = Harness::new();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/queries/traces/profiles.textproto");
+        let trace = parsed(&std::fs::read_to_string(source).expect("the trace of the queries"));
+        let path = harness.write("t.pftrace", &trace);
+        let rows = tp::rows(
+            &path,
+            "with samples as (select callsite_id from perf_sample union all select callsite_id from \
+             cpu_profile_stack_sample) select name, count() as number from samples left join \
+             (select c.id as callsite, f.name from stack_profile_callsite c join stack_profile_frame f on f.id = \
+             (select frame_id from stack_profile_callsite o where o.depth = 0 and o.id in \
+             (with recursive way(id) as (select c.id union all select p.parent_id from way join \
+             stack_profile_callsite p on p.id = way.id where p.parent_id is not null) select id from way))) \
+             on callsite = callsite_id group by name",
+        );
+        let samples: i64 = rows.iter().map(|row| row.int("number")).sum();
+        let named = |row: &&tp::Row| !row.is_null("name") && row.text("name") == "own";
+        let own: i64 = rows.iter().filter(named).map(|row| row.int("number")).sum();
+        assert!(samples > 10 && own >= 2, "{samples} samples, {own} of a program's own");
+        let page = page_of(&harness, &trace, "t.pftrace");
+        play_with(&harness, &page, "samplesOfAllKinds", &json!({ "samples": samples, "outermost": { "own": own } }));
         Ok(())
     });
 }
