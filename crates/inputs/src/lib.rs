@@ -2,7 +2,7 @@
 //!
 //! [`Inputs`] opens traces, compressed ones, Chrome JSON, and archives (zip, tar) of these, with or
 //! without a manifest that relates machines and clocks. Each trace in it is a [`Member`], which is
-//! read as packets whatever its format.
+//! read as packets whatever its format. [`write_archive`] writes such an archive.
 //!
 //! ```no_run
 //! use esatto_inputs::Inputs;
@@ -25,6 +25,7 @@
 )]
 
 mod archive;
+mod archive_writer;
 mod error;
 mod file_kind;
 mod inflate;
@@ -35,6 +36,7 @@ mod section;
 mod temporary;
 
 pub use archive::{MAX_ENTRIES, MAX_NAME_BYTES};
+pub use archive_writer::{ArchiveFile, ArchiveKind, manifest_text, write_archive};
 pub use error::Error;
 pub use file_kind::{FileKind, beginning, is_trace_of_service, may_be_trace};
 pub use inputs::{Inputs, Options};

@@ -346,7 +346,7 @@ fn nanoseconds(ticks: u64, multiplier: u64) -> i64 {
 }
 
 /// Returns the name of a built-in clock.
-pub(crate) fn clock_name(id: u32) -> Option<&'static str> {
+pub fn clock_name(id: u32) -> Option<&'static str> {
     if let Some((_, name)) = CLOCKS_OF_RULES.iter().find(|(known, _)| *known == id) {
         return Some(name);
     }

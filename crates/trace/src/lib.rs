@@ -63,6 +63,7 @@ mod summary;
 pub mod tables;
 mod trace;
 
+pub use clock_conversion::clock_name;
 pub use debug_annotation::{Annotation, AnnotationValue};
 pub use engine::{Engine, MAX_PARTS, Part};
 pub use error::{Error, Place};

@@ -102,9 +102,13 @@ pub(crate) struct Redact {
 }
 
 const MERGE_HELP: &str = "\
-The traces must be of one machine and one boot, and have the same trace clock. An event that is in two of them is in the
-result twice. Traces of several machines, and archives with a manifest, cannot be merged yet: Perfetto's trace processor
-does so since v58 (`trace_processor util merge`).
+A FILE for the result that ends in .zip, .tar, .tar.gz or .tgz becomes an archive: the traces as they are, and a manifest
+that names their machines. Esatto's commands read it as one trace, and so do Perfetto's UI and trace processor (with the
+manifest since v58). Traces whose time of day is equally far ahead of their clock are of one machine; --machines names
+the machines instead. docs/how-to/merge-traces.md tells more.
+
+Any other FILE becomes one trace. Then the traces must be of one machine and one boot, and have the same trace clock. An
+event that is in two of them is in the result twice.
 
 Exit status: 0 written, 1 failed, 2 wrong usage, 3 written, but a part of the input is damaged and missing.";
 
@@ -114,6 +118,9 @@ pub(crate) struct Merge {
     /// Trace files to merge
     #[arg(required = true, num_args = 2..)]
     pub(crate) files: Vec<PathBuf>,
+    /// Machines of the files, in their order; files with the same name are of one machine
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) machines: Vec<String>,
     /// File for the result; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,

@@ -1,12 +1,19 @@
 //! The command `esatto merge`: several traces of one machine as one.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use esatto_edit::{Merge, MergeError};
+use esatto_inputs::ArchiveKind;
+use esatto_protozero::Fields;
+use esatto_schema::trace_packet::field;
 use esatto_trace::escape::Line;
 use esatto_trace::write_packet;
 
+use super::merge_archive;
 use crate::args;
 use crate::console::say;
 use crate::damage::Damage;
@@ -14,6 +21,8 @@ use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
 use crate::trace_input::TraceInput;
 
+/// The way to merge traces that cannot be one.
+const ARCHIVE_HINT: &str = "`-o all.zip` writes an archive, in which each machine has its own clocks";
 /// Bytes of the snapshots of clocks that are put in order.
 const MAX_SNAPSHOT_BYTES: usize = 64 << 20;
 
@@ -24,7 +33,16 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
         let failure = Failure::new(format!("cannot merge {}", file.display()), "it can be read only once");
         return Err(failure.hint("save it to a file first"));
     }
+    refuse_equals(&args.files)?;
+    if let Some(kind) = ArchiveKind::of_name(&args.output) {
+        return merge_archive::run(args, kind, &result);
+    }
+    if !args.machines.is_empty() {
+        let failure = Failure::new("cannot name the machines of one trace", "only an archive has a manifest");
+        return Err(failure.hint("name a result that ends in .zip or .tar"));
+    }
     let mut merge = Merge::default();
+    let mut uuids = HashMap::new();
     let mut snapshots = Vec::new();
     let mut bytes = 0;
     read(
@@ -32,13 +50,14 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
         args,
         |merge, packet, file| {
             merge.note(packet);
+            note_uuid(&mut uuids, packet, file);
             let Some(time) = Merge::snapshot_time(packet) else { return Ok(()) };
             bytes += packet.len();
             if bytes > MAX_SNAPSHOT_BYTES {
                 let why = format!("its snapshots of clocks have more than {MAX_SNAPSHOT_BYTES} bytes");
                 return Err(Failure::new(format!("cannot merge {}", file.display()), why));
             }
-            let packet = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
+            let packet = merge.packet(packet).map_err(|error| refused(file, error))?;
             snapshots.extend(packet.map(|packet| (time, packet)));
             Ok(())
         },
@@ -55,7 +74,7 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
             &mut merge,
             args,
             |merge, packet, file| {
-                let merged = merge.packet(packet).attempt(|| format!("cannot merge {}", file.display()))?;
+                let merged = merge.packet(packet).map_err(|error| refused(file, error))?;
                 if let Some(merged) = merged.filter(|_| Merge::snapshot_time(packet).is_none()) {
                     packets += 1;
                     write_packet(out, &merged).attempt(what)?;
@@ -80,6 +99,45 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
     }
     say!("Wrote {}: {packets} packets of {} traces", Line(args.output.display()), args.files.len());
     Ok(all.exit_code())
+}
+
+/// Returns the failure for a trace that does not fit to those before.
+fn refused(file: &Path, error: MergeError) -> Failure {
+    let failure = Failure::new(format!("cannot merge {}", file.display()), error);
+    match error {
+        MergeError::OtherBoot | MergeError::OtherClock => failure.hint(ARCHIVE_HINT),
+        MergeError::TooManySequences => failure,
+    }
+}
+
+/// Refuses a file that is named twice.
+fn refuse_equals(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut known = HashMap::new();
+    for file in files {
+        // Errors are told when it is opened.
+        let Ok(about) = fs::metadata(file) else { continue };
+        if let Some(other) = known.insert((about.dev(), about.ino()), file) {
+            let why =
+                format!("it is the same file as {}, and all its events would be in the result twice", other.display());
+            return Err(Failure::new(format!("cannot merge {}", file.display()), why));
+        }
+    }
+    Ok(())
+}
+
+/// Notes the identity of a trace, and tells if another one has it: a copy of it.
+fn note_uuid(uuids: &mut HashMap<Vec<u8>, PathBuf>, packet: &[u8], file: &Path) {
+    let Some(uuid) = Fields::new(packet).find(|f| f.id == field::TRACE_UUID) else { return };
+    match uuids.get(uuid.as_bytes()) {
+        Some(other) if other != file => {
+            let [file, other] = [file, other.as_path()].map(|file| Line(file.display()));
+            say!(
+                "{file} is a part or a copy of the recording of {other}: events that both have are in the result twice"
+            );
+        }
+        Some(_) => {}
+        None => _ = uuids.insert(uuid.as_bytes().to_vec(), file.to_owned()),
+    }
 }
 
 /// Reads all traces. Returns the damages of each.
@@ -108,7 +166,7 @@ fn read(
                 Err(error) => damage.note(&error),
             }
         }
-        take_end(merge).attempt(what)?;
+        take_end(merge).map_err(|error| refused(file, error))?;
         damage.end(&mut packets);
         match damage.error() {
             Some(error) if read == 0 => return Err(Failure::new(what(), error)),
