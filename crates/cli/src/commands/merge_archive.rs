@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<Facts, Failure> {
         let found = times.add(&packet.bytes);
         let name = facts.machines.entry(found.machine).or_default();
         if found.payload == Some(field::SYSTEM_INFO) && found.machine != HOST {
-            *name = machine_name(&packet.bytes).or(name.take());
+            *name = machine_name(&packet.bytes).or_else(|| name.take());
         }
     }
     facts.wall_ahead = times.wall_ahead();
