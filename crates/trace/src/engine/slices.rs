@@ -7,8 +7,9 @@ use hashbrown::HashMap;
 
 /// Duration of a slice that has not ended.
 pub(crate) const PENDING: i64 = -1;
-/// Open slices of a track; further ones are dropped, as in the trace processor.
-const MAX_OPEN_SLICES: usize = 512;
+/// Open slices of a track that are looked at for an event, the innermost first. Slices may be nested
+/// deeper; the trace processor gives those no parent and no end.
+const MAX_SEARCHED_SLICES: usize = 512;
 
 /// Open slices of all tracks.
 #[derive(Debug, Default)]
@@ -62,10 +63,10 @@ impl Slices {
     /// Closes slices that have ended by `ts`, by the rules of the trace processor. Returns false if
     /// a whole slice of `new_dur` would end after one that contains its begin.
     pub(crate) fn expire(&mut self, tables: &mut Tables, stats: &mut Stats, track: Row, ts: i64, new_dur: i64) -> bool {
-        self.work += self.open.get(track.index()).map_or(0, Vec::len) as u64;
+        self.work += self.open.get(track.index()).map_or(0, Vec::len).min(MAX_SEARCHED_SLICES) as u64;
         let stack = self.stack(track);
         let mut has_open = false;
-        for place in (0..stack.len()).rev() {
+        for place in (stack.len().saturating_sub(MAX_SEARCHED_SLICES)..stack.len()).rev() {
             let Some(slice) = stack.get(place).map(|slice| slice.index()) else { continue };
             let (begin, dur) = (tables.slice.ts.get(slice), tables.slice.dur.get(slice));
             if dur == PENDING {
@@ -107,10 +108,6 @@ impl Slices {
             return None;
         }
         let stack = self.stack(track);
-        if stack.len() >= MAX_OPEN_SLICES {
-            stats.count("slice_drop_too_deep");
-            return None;
-        }
         let depth = u16::try_from(stack.len()).unwrap_or(u16::MAX);
         let row = tables.slice.push(SliceRow {
             ts,
@@ -144,15 +141,16 @@ impl Slices {
         category: Option<Symbol>,
     ) -> Option<Row> {
         self.expire(tables, stats, track, ts, PENDING);
-        self.work += self.open.get(track.index()).map_or(0, Vec::len) as u64;
+        self.work += self.open.get(track.index()).map_or(0, Vec::len).min(MAX_SEARCHED_SLICES) as u64;
         let stack = self.stack(track);
+        let searched = stack.len().saturating_sub(MAX_SEARCHED_SLICES);
         let matches = |slice: &Row| {
             let index = slice.index();
             tables.slice.dur.get(index) == PENDING
                 && (name.is_none() || tables.slice.name[index].is_none_or(|own| Some(own) == name))
                 && (category.is_none() || tables.slice.category[index] == category)
         };
-        let place = stack.iter().rposition(matches)?;
+        let place = searched + stack[searched..].iter().rposition(matches)?;
         let closed = stack[place];
         let dur = ts.saturating_sub(tables.slice.ts.get(closed.index()));
         tables.slice.dur.set(closed.index(), dur);

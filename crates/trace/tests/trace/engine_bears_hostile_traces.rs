@@ -130,8 +130,26 @@ fn very_many_open_slices() {
         maker = maker.event(ts, Type::TYPE_SLICE_END, 0, |event| _ = event.name("b"));
     }
     let engine = read(&maker);
-    assert_eq!(engine.tables.slice.rows(), 512);
-    assert_eq!(stat(&engine, "slice_drop_too_deep"), 5000 - 512);
+    assert_eq!(engine.tables.slice.rows(), 5000);
+    assert!((0..5000).all(|row| engine.tables.slice.dur.get(row) == -1), "no end has their name");
+}
+
+#[test]
+fn slices_of_a_deep_recursion() {
+    const DEPTH: u64 = 3000;
+    let mut maker = Maker::default();
+    for ts in 0..DEPTH {
+        maker = maker.begin(ts, 0, "a");
+    }
+    for ts in DEPTH..2 * DEPTH {
+        maker = maker.event(ts, Type::TYPE_SLICE_END, 0, |_| ());
+    }
+    let slice = read(&maker).tables.slice;
+    for row in 0..DEPTH as usize {
+        let expected = (row, 2 * DEPTH as i64 - 1 - 2 * row as i64);
+        assert_eq!((usize::from(slice.depth[row]), slice.dur.get(row)), expected);
+        assert_eq!(slice.parent_id[row].map(|parent| parent.index()), row.checked_sub(1));
+    }
 }
 
 #[test]
