@@ -5,12 +5,12 @@
 //! so are processes, threads and tracks.
 
 use core::fmt;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use esatto_protozero::{Fields, append_to};
 use esatto_schema::trace_packet::field;
-use esatto_schema::{clock_snapshot, tracing_service_event as event};
-use esatto_trace::PacketTimes;
+use esatto_schema::{clock_snapshot, trace_config, tracing_service_event as event};
+use esatto_trace::{PacketTimes, SessionProgress};
 
 use crate::merged_stats::MergedStats;
 use crate::packet::{append_message, last, without};
@@ -65,7 +65,11 @@ pub struct Merge {
     trace_clock: Option<u32>,
     /// Times of the earliest of [`BEGINNINGS`].
     beginnings: [Option<u64>; BEGINNINGS.len()],
+    /// Time of the latest event of a service.
+    last_event: u64,
     stats: MergedStats,
+    /// Progress of the sessions, and whether the service itself wrote the file.
+    progress: BTreeMap<usize, (SessionProgress, bool)>,
 }
 
 impl Merge {
@@ -86,12 +90,13 @@ impl Merge {
         if *self.trace_clock.get_or_insert(clock) == clock { Ok(()) } else { Err(MergeError::OtherClock) }
     }
 
-    /// Returns the time of a packet with a snapshot of clocks that must come in the order of time.
-    /// Readers refuse a snapshot that is earlier than the one before, whatever trace it is from.
-    pub fn snapshot_time(packet: &[u8]) -> Option<u64> {
+    /// Returns machine and time of a packet with a snapshot of clocks that must come in the order of
+    /// time. Readers refuse a snapshot that is earlier than the one before of the same machine,
+    /// whatever trace it is from.
+    pub fn snapshot_time(packet: &[u8]) -> Option<(u32, u64)> {
         let snapshot = last(packet, field::CLOCK_SNAPSHOT)?;
         let has_state = [field::SEQUENCE_FLAGS, field::INTERNED_DATA, field::TRACE_PACKET_DEFAULTS];
-        if has_state.into_iter().any(|id| last(packet, id).is_some()) || last(packet, field::MACHINE_ID).is_some() {
+        if has_state.into_iter().any(|id| last(packet, id).is_some()) {
             return None;
         }
         let clocks = Fields::new(snapshot.as_bytes()).filter(|clock| clock.id == clock_snapshot::field::CLOCKS);
@@ -105,13 +110,21 @@ impl Merge {
                 _ => {}
             }
         }
-        time
+        let machine = last(packet, field::MACHINE_ID).map_or(0, |machine| machine.as_u32());
+        time.map(|time| (machine, time))
     }
 
     /// Notes what a packet says of its whole trace.
     pub fn note(&mut self, packet: &[u8]) {
+        let (progress, is_streamed) = self.progress.entry(self.trace).or_default();
+        progress.add(packet);
+        if let Some(config) = last(packet, field::TRACE_CONFIG) {
+            let writes = last(config.as_bytes(), trace_config::field::WRITE_INTO_FILE);
+            *is_streamed |= writes.is_some_and(|writes| writes.as_bool());
+        }
         if let Some(event) = last(packet, field::SERVICE_EVENT) {
             let time = last(packet, field::TIMESTAMP).map_or(0, |time| time.as_u64());
+            self.last_event = self.last_event.max(time);
             for (id, earliest) in BEGINNINGS.into_iter().zip(&mut self.beginnings) {
                 if last(event.as_bytes(), id).is_some_and(|is_it| is_it.as_bool()) {
                     *earliest = Some(earliest.map_or(time, |earliest| earliest.min(time)));
@@ -123,11 +136,23 @@ impl Merge {
         }
     }
 
-    /// Returns the last packet of the result, after all others: the statistics of all traces.
-    pub fn finish(&self) -> Option<Vec<u8>> {
+    /// Returns the last packets of the result, after all others: the statistics of all traces, and
+    /// that all was read, if the end of no trace is missing.
+    pub fn finish(&self) -> Vec<Vec<u8>> {
         let number = |trace: usize, own: u32| self.numbers.get(&(trace, 0, own)).copied();
-        let packet = self.stats.packet(number)?;
-        Some(without(&packet, |id| id == field::TRUSTED_PACKET_SEQUENCE_ID))
+        let stats = self.stats.packet(number);
+        let mut packets: Vec<Vec<u8>> =
+            stats.map(|packet| without(&packet, |id| id == field::TRUSTED_PACKET_SEQUENCE_ID)).into_iter().collect();
+        let lacks_end = |(progress, is_streamed): &(SessionProgress, bool)| progress.lacks_end(*is_streamed);
+        if self.last_event > 0 && !self.progress.values().any(lacks_end) {
+            let mut completed = Vec::new();
+            append_to(&mut completed, |mut event| event.varint(event::field::READ_TRACING_BUFFERS_COMPLETED, 1));
+            let mut packet = Vec::new();
+            append_to(&mut packet, |mut message| message.varint(field::TIMESTAMP, self.last_event));
+            append_message(&mut packet, field::SERVICE_EVENT, &completed);
+            packets.push(packet);
+        }
+        packets
     }
 
     /// Returns an event of the service without what holds for one of the traces only: that it

@@ -58,6 +58,7 @@ mod packet_times;
 mod packet_writer;
 mod problems;
 mod service_report;
+mod session_progress;
 mod string_table;
 mod summary;
 pub mod tables;
@@ -78,6 +79,7 @@ pub use packet_times::{PacketTimes, TimedPacket};
 pub use packet_writer::write_packet;
 pub use problems::UNMATCHED_ENDS;
 pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
+pub use session_progress::SessionProgress;
 pub use string_table::{Strings, Symbol};
 pub use summary::{
     ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, PartSummary, ProcessSummary, Reading,

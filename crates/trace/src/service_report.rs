@@ -13,6 +13,7 @@ use esatto_schema::{
 };
 
 use crate::field_names;
+use crate::session_progress::SessionProgress;
 
 /// Buffers whose counts are read. A session of the service has at most 128.
 const MAX_BUFFERS: usize = 1024;
@@ -197,62 +198,7 @@ pub(crate) struct Meta {
     pub(crate) triggers: Vec<ServiceEvent>,
     pub(crate) data_source_problems: Vec<DataSourceProblem>,
     pub(crate) synchronization_markers: u64,
-    pub(crate) progress: Progress,
-}
-
-/// Progress of the session and of its reader, as far as the trace tells it. The order of the
-/// packets in the file counts, not their timestamps.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Progress {
-    has_started: bool,
-    has_ended: bool,
-    /// Readings of all that the buffers had.
-    readings: u64,
-    /// A packet of a program follows the last of these readings.
-    is_in_reading: bool,
-    /// One of these readings is after the session's end.
-    is_end_read: bool,
-}
-
-impl Progress {
-    /// Notes a packet of a program.
-    pub(crate) fn add_packet(&mut self) {
-        self.is_in_reading = true;
-    }
-
-    /// Notes an event of the service.
-    fn add_event(&mut self, id: u32) {
-        use tracing_service_event::field;
-        match id {
-            field::TRACING_STARTED => self.has_started = true,
-            field::TRACING_DISABLED => self.has_ended = true,
-            field::READ_TRACING_BUFFERS_COMPLETED => {
-                self.readings += 1;
-                self.is_in_reading = false;
-                self.is_end_read |= self.has_ended;
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns whether the trace lacks the session's end, or the rest of a reading. `is_streamed`
-    /// says that the service itself wrote the file.
-    ///
-    /// A program may read a session once while it records, and have all that it wants. If it reads
-    /// twice, it collects the whole session. Not every service writes such events: without them,
-    /// nothing is known.
-    pub(crate) fn lacks_end(&self, is_streamed: bool) -> bool {
-        match (self.has_started, self.has_ended) {
-            (false, _) => false,
-            (true, true) => !self.is_end_read,
-            (true, false) => is_streamed || self.is_in_reading || self.readings > 1,
-        }
-    }
-
-    /// Returns whether the session was read more than once.
-    pub(crate) fn is_read_again(&self) -> bool {
-        self.readings > 1
-    }
+    pub(crate) progress: SessionProgress,
 }
 
 impl Meta {

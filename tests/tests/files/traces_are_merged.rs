@@ -30,6 +30,61 @@ fn as_the_sum_of_its_parts() {
         assert!(expected.iter().all(|sum| *sum > 1000), "{expected:?}");
         assert_eq!(sums(&merged), expected);
         tp::assert_clean(&merged);
+        assert_sound(&merged);
+        Ok(())
+    });
+}
+
+fn assert_sound(file: &Path) {
+    let output = esatto(&[&"check", &file]);
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), said(&output));
+}
+
+#[test]
+fn a_missing_end_is_still_told() {
+    let harness = Harness::new();
+    let mut whole = std::fs::read(trace("long-two-buffers")).expect("a trace");
+    // Cuts the last packets off, at the end of a packet.
+    let packets = esatto_trace::PacketReader::new(&whole[..]).map(|packet| packet.expect("a packet"));
+    let starts: Vec<u64> = packets.map(|packet| packet.place.offset).collect();
+    whole.truncate(usize::try_from(starts[starts.len() * 3 / 4]).expect("a position"));
+    let cut_off = harness.write("cut-off", &whole);
+    assert_eq!(esatto(&[&"check", &cut_off]).status.code(), Some(3), "its end is missing");
+    let merged = harness.path("merged");
+    run(&[&"merge", &cut_off, &trace("track-events"), &"-o", &merged]);
+    let output = esatto(&[&"check", &merged]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(3) && told.contains("end missing"), "{told}");
+}
+
+/// Snapshots of the clocks of the host and of another machine, and an event of that machine.
+fn relayed(first: u64) -> Vec<u8> {
+    let reading = |id: u64, ns: u64| Proto::new().int(1, id).int(2, ns);
+    let snapshot = |ns: u64| Proto::new().message(1, &reading(6, ns)).message(1, &reading(3, ns - 5));
+    let mut trace = Proto::new();
+    for ns in [first, first + 1000] {
+        trace = trace.message(1, &Proto::new().int(10, 1).message(6, &snapshot(ns)));
+        let of_other = Proto::new().int(10, 2).int(98, 7).message(6, &snapshot(ns + 500_000));
+        trace = trace.message(1, &of_other);
+        let event = Proto::new().int(9, 3).bytes(23, "tick");
+        trace = trace.message(1, &Proto::new().int(8, ns + 500_100).int(10, 3).int(98, 7).message(11, &event));
+    }
+    trace.0
+}
+
+#[test]
+fn snapshots_of_other_machines_come_in_order() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let harness = Harness::new();
+        let (first, second) = (harness.write("first", relayed(10_000)), harness.write("second", relayed(50_000)));
+        let merged = harness.path("t.pftrace");
+        run(&[&"merge", &second, &first, &"-o", &merged]);
+        let sql = "select name, value from stats where severity != 'info' and value != 0";
+        let errors = tp::rows(&merged, sql);
+        assert!(errors.is_empty(), "{errors:?}");
+        let row = &tp::rows(&merged, "select count(*) as snapshots from clock_snapshot where clock_id = 6")[0];
+        assert_eq!(row.int("snapshots"), 8);
         Ok(())
     });
 }
@@ -82,6 +137,7 @@ fn have_all_of_the_kernel(harness: &Harness, parts: [&Path; 2]) {
         let merged = harness.path(format!("merged-{number}"));
         run(&[&"merge", &order[0], &order[1], &"--force", &"-o", &merged]);
         let [events, switches] = kernel(&merged);
+        assert_sound(&merged);
         // The first event of a processor has no predecessor in a part of its own, and is left out.
         for (found, index) in [(events, 0), (switches, 1)] {
             let sum = expected[0][index] + expected[1][index];

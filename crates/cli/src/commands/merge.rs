@@ -84,9 +84,9 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
             Merge::end_trace,
         )
         .and_then(|damages| {
-            if let Some(stats) = merge.finish() {
+            for packet in merge.finish() {
                 packets += 1;
-                write_packet(out, &stats).attempt(what)?;
+                write_packet(out, &packet).attempt(what)?;
             }
             Ok((packets, damages))
         })

@@ -8,9 +8,7 @@ use crate::envelope::Envelope;
 use crate::field_names;
 use crate::ftrace_report::FtraceReport;
 use crate::service_report::Meta;
-
-/// The sequence of the service's own packets. Programs have higher numbers.
-const SERVICE_SEQUENCE: u32 = 1;
+use crate::session_progress::SERVICE_SEQUENCE;
 
 /// Number and size of packets of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

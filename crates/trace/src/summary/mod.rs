@@ -17,7 +17,8 @@ use crate::error::Error;
 use crate::ftrace_report::FtraceReport;
 use crate::machines::HOST;
 use crate::problems::UNMATCHED_ENDS;
-use crate::service_report::{DataSourceProblem, Progress, ServiceEvent, SystemInfo, TraceStats};
+use crate::service_report::{DataSourceProblem, ServiceEvent, SystemInfo, TraceStats};
+use crate::session_progress::SessionProgress;
 use crate::trace::TrackType;
 
 pub use losses::{Loss, Reading};
@@ -121,7 +122,7 @@ pub struct Summary {
     pub parts: Vec<PartSummary>,
     /// The first counts that the service reported.
     first_stats: Option<TraceStats>,
-    progress: Progress,
+    progress: SessionProgress,
     /// The file ends within a packet.
     is_torn: bool,
     /// Size of the trace, if it was read to its end.
