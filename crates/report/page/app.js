@@ -49,7 +49,7 @@ export class App {
     this.tab = "selection";
     this.tabs = TABS.filter(({ has }) => !has || has(model));
     /** What is chosen for the graphs of call stacks. */
-    this.profile = { grouping: "thread", heap: 0, dump: -1, measure: "size" };
+    this.profile = { grouping: "thread", source: null, heap: 0, dump: -1, measure: "size" };
     this.made = new Map();
     this.frame = 0;
     this.surface = byId("surface");

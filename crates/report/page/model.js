@@ -45,6 +45,7 @@ class Track {
      */
     this.kind = description.kind;
     this.detail = description.detail ?? "";
+    /** Unit of a counter, or source of samples. */
     this.unit = description.unit ?? "";
     this.parent = description.parent ?? -1;
     this.first = description.first ?? false;
@@ -208,6 +209,12 @@ export class Model {
       first += lane.end - lane.first;
     }
     this.samples = first;
+    const sampled = this.tracks.filter(({ kind }) => kind === "samples");
+    /** What the samples come from, such as counters of the processor. */
+    this.sampleSources = [...new Set(sampled.map(({ unit }) => unit))].sort();
+    if (this.sampleSources.length < 2) return;
+    // Rows with samples of several sources say which.
+    for (const track of sampled) track.detail = [track.detail, track.unit].filter(Boolean).join(", ");
   }
 
   #addHeaps(heaps, columns) {

@@ -53,8 +53,10 @@ function stackGraph(model, palette, tree, hint, valueOf) {
 /** Returns the flame graph of the samples in an area, or of the whole trace. */
 export function samplesPage(model, palette, area, state) {
   const holder = element("div");
+  const sources = [null, ...model.sampleSources].map((source, id) =>
+    ({ id, source, name: source === null ? "all sources" : source || "unknown" }));
   const draw = () => {
-    const { groups, number } = samplesOf(model, area, state.grouping);
+    const { groups, number } = samplesOf(model, area, state.grouping, state.source);
     const where = area ? `in the area of ${time.duration(area.to - area.from)}` : "in the whole trace";
     const head = element("p", { class: "choosers" },
       element("span", {}, `${time.count(number)} samples ${where}`),
@@ -62,7 +64,12 @@ export function samplesPage(model, palette, area, state) {
         state.grouping = grouping;
         draw();
         holder.querySelector("select").focus();
-      }));
+      }),
+      sources.length > 2 ? chooser("by", sources, sources.findIndex(({ source }) => source === state.source), (id) => {
+        ({ source: state.source } = sources[id]);
+        draw();
+        holder.querySelectorAll("select")[1].focus();
+      }) : null);
     const graph = number === 0
       ? element("p", { class: "hint" }, "Drag over other rows or a longer time, or press Escape for the whole trace.")
       : stackGraph(model, palette, stackTree(model.stacks, groups),

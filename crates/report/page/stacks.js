@@ -99,13 +99,17 @@ export const GROUPINGS = [
   { id: "none", name: "all together" },
 ];
 
-/** Returns the groups of the samples in an area, or of the whole trace, and their number. */
-export function samplesOf(model, area, grouping) {
+/**
+ * Returns the groups of the samples in an area, or of the whole trace, and their number; with
+ * `source`, only of those from this source.
+ */
+export function samplesOf(model, area, grouping, source = null) {
   const { begins, threads } = model.spans;
   const groups = new Map();
   let number = 0;
   for (const lane of model.lanes) {
     if (lane.track.kind !== "samples") continue;
+    if (source !== null && lane.track.unit !== source) continue;
     if (area && !lane.track.isIn(area.tracks)) continue;
     const first = area ? lane.firstFrom(area.from) : lane.first;
     for (let span = first; span < lane.end; span++) {

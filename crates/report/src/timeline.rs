@@ -59,7 +59,7 @@ pub(crate) struct Track {
     pub(crate) kind: TrackKind,
     /// A short remark, such as a pid.
     pub(crate) detail: String,
-    /// Unit of a counter.
+    /// Unit of a counter, or source of samples.
     pub(crate) unit: String,
     pub(crate) parent: Option<TrackId>,
     /// True if it comes before others of its kind, as the main thread does.

@@ -239,7 +239,13 @@ export const scenarios = {
   async samplesOfAllKinds({ page, text, tab, facts }) {
     await tab("stacks");
     assert.match(await text(".choosers"), new RegExp(`^${facts.samples} samples in the whole trace`));
-    await page.locator(".choosers select").selectOption("none");
+    await page.locator(".choosers select").first().selectOption("none");
+    // One source alone has fewer.
+    const sources = page.locator(".choosers select").nth(1);
+    assert.ok((await sources.locator("option").count()) > 3);
+    await sources.selectOption({ label: "the programs" });
+    assert.match(await text(".choosers"), new RegExp(`^${facts.outermost.own} samples`));
+    await sources.selectOption({ label: "all sources" });
     for (const [name, number] of Object.entries(facts.outermost)) {
       const labels = await boxes(page, name).evaluateAll((list) => list.map((box) => box.getAttribute("aria-label")));
       assert.ok(labels.some((label) => label.startsWith(`${name}: ${number} `)), `${number} samples of ${name}: ${labels}`);

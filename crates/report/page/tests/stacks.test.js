@@ -49,6 +49,17 @@ test("an area has the samples between its ends, on its tracks", () => {
   assert.equal(samplesOf(model, { from: 31, to: 39, tracks: null }, "none").number, 0);
 });
 
+test("samples of several sources are told apart", () => {
+  const model = modelOf([[["main", 10, 0, 0]], [["main", 20, 0, 0], ["main", 30, 0, 0]]], {
+    kinds: ["samples", "samples"], units: ["page-faults", "cpu-clock"], stacks: STACKS, sampleStacks: [1, 1, 1],
+    spanThreads: [1, 1, 1],
+  });
+  assert.deepEqual(model.sampleSources, ["cpu-clock", "page-faults"]);
+  assert.deepEqual(["cpu-clock", "page-faults", null].map((source) => samplesOf(model, null, "none", source).number),
+    [2, 1, 3]);
+  assert.equal(model.tracks[0].detail, "page-faults");
+});
+
 test("a sample has its stack, the innermost function first", () => {
   const model = sampled();
   const names = (span) => model.stacks.frames(model.stackOf(span)).map(({ name }) => model.strings[name]);

@@ -14,7 +14,7 @@ function numbers() {
 
 /**
  * Returns a model of slices. Each track is a list of `[name, begin, duration, depth]`; a duration
- * of -1 is that of a slice that did not end. `kinds` are those of the tracks.
+ * of -1 is that of a slice that did not end. `kinds` and `units` are those of the tracks.
  *
  * `stacks` are pairs of caller and function; stacks are numbered from 1. `sampleStacks` has a stack
  * for each span on a track of samples, and `threads` has the thread of each. `heaps` are lists of
@@ -22,7 +22,7 @@ function numbers() {
  */
 export function modelOf(tracks, options = {}) {
   const { duration = 1000, flows = [], kinds = [], stacks = [], sampleStacks = [], heaps = [] } = options;
-  const { processes = [], threads = [], spanThreads } = options;
+  const { processes = [], threads = [], spanThreads, units = [] } = options;
   const { strings, number } = numbers();
   const rows = { begin: [], duration: [], name: [] };
   const lanes = { track: [], spans: [], depth: [] };
@@ -50,7 +50,7 @@ export function modelOf(tracks, options = {}) {
       processes,
       threads,
       heaps: heaps.map((list, i) => ({ process: 0, name: `heap ${i}`, track: kinds.indexOf("heap"), dumps: list.length })),
-      tracks: tracks.map((_, i) => ({ name: `track ${i}`, kind: kinds[i] ?? "thread" })),
+      tracks: tracks.map((_, i) => ({ name: `track ${i}`, kind: kinds[i] ?? "thread", unit: units[i] ?? "" })),
     },
     {
       strings,

@@ -331,6 +331,12 @@ fn facts(report: &mut Report, tables: &Tables, summary: &Summary) {
     if let Some(config) = &summary.config_text {
         add("Config", config.clone());
     }
-    let switches = if switches > 0 { format!(", {switches} intervals on processors") } else { String::new() };
-    report.summary = format!("{duration}, {slices} slices, {processes} processes, {threads} threads{switches}");
+    report.summary = format!("{duration}, {slices} slices, {processes} processes, {threads} threads");
+    for (number, what) in
+        [(switches, "intervals on processors"), (samples, "samples"), (tables.ftrace_event.rows(), "kernel events")]
+    {
+        if number > 0 {
+            report.summary.push_str(&format!(", {number} {what}"));
+        }
+    }
 }

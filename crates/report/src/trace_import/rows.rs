@@ -22,7 +22,8 @@ enum Key {
     OtherThreads(usize),
     Thread(Row),
     States(Row),
-    Samples(Row),
+    /// The samples of a thread, by their source.
+    Samples(Row, String),
     /// The heap of a process, by its name.
     Heap(Row, String),
     /// The states of other sessions on a machine.
@@ -158,9 +159,10 @@ impl<'t> Rows<'t> {
         row
     }
 
-    /// Returns the row for the samples of a thread.
-    pub(super) fn of_samples(&mut self, report: &mut Report, thread: Row) -> TrackId {
-        if let Some(&row) = self.rows.get(&Key::Samples(thread)) {
+    /// Returns the row for the samples of a thread that come from a source, such as a counter.
+    pub(super) fn of_samples(&mut self, report: &mut Report, thread: Row, source: &str) -> TrackId {
+        let key = Key::Samples(thread, source.to_owned());
+        if let Some(&row) = self.rows.get(&key) {
             return row;
         }
         // Below the slices or the states of the thread, if it has any.
@@ -171,8 +173,9 @@ impl<'t> Rows<'t> {
             None => (self.thread_name(report, thread), format!("tid {}", report.threads[thread.index()].tid)),
         };
         let is_first = self.tables.thread.is_main_thread[thread.index()] == Some(true);
-        let new = || Track { detail, is_first, ..track(name, TrackKind::Samples, Some(parent)) };
-        let row = self.row(&mut report.timeline, Key::Samples(thread), new);
+        let unit = source.to_owned();
+        let new = || Track { detail, unit, is_first, ..track(name, TrackKind::Samples, Some(parent)) };
+        let row = self.row(&mut report.timeline, key, new);
         report.threads[thread.index()].track.get_or_insert(row.0);
         row
     }

@@ -1,8 +1,8 @@
 //! Call stacks: samples on rows of their threads, and heap profiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use esatto_trace::tables::{Row, Table as _};
+use esatto_trace::tables::{ArgValue, Row, Table as _, Tables};
 
 use super::rows::{CPUS_OF_MACHINE, Rows};
 use super::{Import, number};
@@ -10,13 +10,41 @@ use crate::arguments::{Argument, ArgumentSet};
 use crate::report::Report;
 use crate::stacks::{Heap, Stack};
 use crate::texts::Text;
-use crate::timeline::Span;
+use crate::timeline::{Span, TrackId};
 
 /// Functions of one address that are shown: that of the code, and those that it has inlined.
 const MAX_INLINED: usize = 64;
 
 /// Functions of an address with their files, the outermost first.
 type Functions = Box<[(Text, Text)]>;
+
+/// Samples that programs took themselves, by the name of their source.
+const OWN_SAMPLES: &str = "the programs";
+
+/// Returns the names of the counters by which the sessions of perf events took samples.
+fn counters_of_sessions(tables: &Tables) -> HashMap<u32, String> {
+    let mut sessions: BTreeMap<u32, &str> = BTreeMap::new();
+    for row in 0..tables.track.rows() {
+        if tables.strings.get(tables.track.r#type[row]) != "perf_cpu_counter" {
+            continue;
+        }
+        let find = |set: Option<Row>, key: &str| {
+            let arg = tables.args.set(set?).iter().find(|arg| tables.strings.get(arg.key) == key)?;
+            Some(arg.value)
+        };
+        let session = find(tables.track.dimension_arg_set_id[row], "perf_session_id");
+        let is_timebase = find(tables.track.source_arg_set_id[row], "is_timebase");
+        if let (Some(ArgValue::Int(session)), Some(ArgValue::Bool(true))) = (session, is_timebase) {
+            let name = tables.track.name[row].map_or("", |name| tables.strings.get(name));
+            sessions.entry(u32::try_from(session).unwrap_or(0)).or_insert(name);
+        }
+    }
+    let label = |(session, name): (&u32, &&str)| {
+        let is_alone = sessions.values().filter(|other| *other == name).count() == 1;
+        (*session, if is_alone { (*name).to_owned() } else { format!("{name}, session {session}") })
+    };
+    sessions.iter().map(label).collect()
+}
 
 /// The stacks of the call sites in the tables; those that nothing uses are left out.
 pub(super) struct CallSites(Vec<Stack>);
@@ -88,6 +116,7 @@ impl Import<'_> {
     /// Adds a mark for each sample of a call stack.
     pub(super) fn samples(&mut self, report: &mut Report, rows: &mut Rows<'_>, sites: &CallSites) {
         let samples = &self.tables.perf_sample;
+        let sessions = counters_of_sessions(self.tables);
         for row in 0..samples.rows() {
             let strings = &self.tables.strings;
             let cpu = samples.cpu[row].map(|cpu| ("CPU", Argument::Integer(i64::from(cpu % CPUS_OF_MACHINE))));
@@ -97,27 +126,29 @@ impl Import<'_> {
             let arguments = cpu.into_iter().chain([mode]).chain(error);
             let arguments = report.arguments.add(arguments, &mut report.texts);
             let stack = sites.stack(samples.callsite_id[row]);
-            self.sample(report, rows, (samples.ts[row], samples.utid[row]), stack, arguments);
+            let source = sessions.get(&samples.perf_session_id[row]).map_or("", |name| name);
+            let track = rows.of_samples(report, samples.utid[row], source);
+            self.sample(report, track, (samples.ts[row], samples.utid[row]), stack, arguments);
         }
         let samples = &self.tables.cpu_profile_stack_sample;
         for row in 0..samples.rows() {
             let priority = ("process priority", Argument::Integer(samples.process_priority[row].into()));
             let arguments = report.arguments.add([priority], &mut report.texts);
             let stack = sites.stack(Some(samples.callsite_id[row]));
-            self.sample(report, rows, (samples.ts[row], samples.utid[row]), stack, arguments);
+            let track = rows.of_samples(report, samples.utid[row], OWN_SAMPLES);
+            self.sample(report, track, (samples.ts[row], samples.utid[row]), stack, arguments);
         }
     }
 
     fn sample(
         &self,
         report: &mut Report,
-        rows: &mut Rows<'_>,
+        track: TrackId,
         (ts, thread): (i64, Row),
         stack: Stack,
         arguments: ArgumentSet,
     ) {
         let function = report.stacks.function(stack);
-        let track = rows.of_samples(report, thread);
         report.timeline.add_span(Span {
             track,
             lane: 0,
