@@ -51,6 +51,7 @@ impl FileKind {
             _ if may_be_trace(beginning) => Self::Trace,
             _ if beginning.get(TAR_MAGIC_AT..).is_some_and(|rest| rest.starts_with(b"ustar")) => Self::Tar,
             _ if is_manifest(beginning) => Self::Manifest,
+            _ if begins_with_packet(beginning) => Self::Trace,
             _ if is_json(beginning) => Self::Json,
             _ => Self::Unknown,
         }
@@ -91,6 +92,24 @@ pub fn beginning(file: impl Read) -> io::Result<Vec<u8>> {
 /// Returns whether a file that begins like this may be a trace.
 pub fn may_be_trace(beginning: &[u8]) -> bool {
     first_packet(beginning).is_some()
+}
+
+/// Returns whether a file begins with a whole packet of the usual kind, so that it is a trace, if a
+/// damaged one.
+fn begins_with_packet(beginning: &[u8]) -> bool {
+    let mut rest = beginning;
+    let Some(Some(packet)) = next_packet(&mut rest) else { return false };
+    let mut fields = Fields::new(packet);
+    let is_usual = fields.by_ref().any(|field| field.id >= TRUSTED_PACKET_SEQUENCE_ID);
+    is_usual && Fields::new(packet).check().is_ok()
+}
+
+/// Returns the kind of a file in an archive by its name, for one whose beginning tells none: its
+/// first packet is damaged, or it is a text.
+pub(crate) fn is_named_like_trace(name: &str) -> bool {
+    const ENDINGS: [&str; 4] = [".pftrace", ".perfetto-trace", ".perfetto", ".pb"];
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns whether a file that begins like this is a trace of a service, and no encoded config.
@@ -148,6 +167,8 @@ mod tests {
             ["", "\n", "\n\n", "\n// A comment.\nfn main() {}\n", "\n# A heading\n", "fn main() {}", "\u{7f}ELF"];
         assert!(may_be_trace(&[&trace[..], &trace[..5]].concat()), "its last packet may be torn");
         let torn = [&trace[..1], &trace[..5]].map(<[u8]>::to_vec);
+        let damaged = [&trace[..], b"\0\0garbage"].concat();
+        assert!(!may_be_trace(&damaged) && FileKind::of(&damaged) == FileKind::Trace, "it is a damaged trace");
         for other in texts.map(|text| text.as_bytes().to_vec()).into_iter().chain(torn) {
             assert!(!may_be_trace(&other) && !is_trace_of_service(&other), "{other:?}");
         }

@@ -10,7 +10,7 @@ use esatto_trace::{Engine, Error as TraceError, MergePlan, Summary};
 
 use crate::archive::{self, Data, Listing};
 use crate::error::Error;
-use crate::file_kind::{FileKind, beginning};
+use crate::file_kind::{FileKind, beginning, is_named_like_trace};
 use crate::inflate::{self, Bytes, allowed};
 use crate::manifest::{MAX_MANIFEST_BYTES, read_manifest, without_dot};
 use crate::member::{Compression, Losses, Member, Source};
@@ -219,7 +219,7 @@ impl Inputs {
                     stream.take(limit).read_to_end(&mut text).map_err(Error::io(&own))?;
                     self.set_manifest(&text)?;
                 }
-                FileKind::Trace | FileKind::Json => self.members.push(Member {
+                _ if is_trace(inner, &own) => self.members.push(Member {
                     name: own,
                     source: Source::Data(entry.data.clone()),
                     compression: compression(kind),
@@ -230,7 +230,7 @@ impl Inputs {
                     self.errors.push((own, "an archive in an archive is not read".to_owned()));
                 }
                 FileKind::Empty => self.note(format!("{own} is left out: it is empty")),
-                FileKind::Gzip | FileKind::Zstd | FileKind::Unknown => {
+                _ => {
                     self.note(format!("{own} is left out: it is no trace"));
                 }
             }
@@ -435,6 +435,12 @@ fn inflated(file: Bytes, compression: Option<Compression>, stored_bytes: u64) ->
         Some(Compression::Zstd) => inflate::zstd(file, allowed(stored_bytes)),
         None => file,
     }
+}
+
+/// Returns whether a file in an archive is read as a trace: by its content, or by its name if it
+/// is of no known kind.
+fn is_trace(kind: FileKind, name: &str) -> bool {
+    matches!(kind, FileKind::Trace | FileKind::Json) || kind == FileKind::Unknown && is_named_like_trace(name)
 }
 
 /// Returns the kind of a file, and that of its content.

@@ -250,3 +250,22 @@ fn chrome_json_is_read_by_all_commands() {
         assert!(fs::read_to_string(page).expect("a page").contains(lost));
     }
 }
+
+#[test]
+fn a_damaged_trace_in_an_archive_is_told() {
+    let harness = Harness::new();
+    let whole = fs::read(trace("track-events")).expect("a trace");
+    for (number, place) in [10, 500, 3000, 20_000].into_iter().enumerate() {
+        let mut damaged = whole.clone();
+        damaged[place..place + 64].fill(0);
+        let files = [("x.pftrace", damaged), ("y.pftrace", whole.clone())];
+        for archive in
+            [zip_of(&harness, &format!("{number}.zip"), &files), tar_of(&harness, &format!("{number}.tar"), &files)]
+        {
+            let output = esatto(&[&"check", &archive]);
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(1), "{place}: {told}{}", said(&output));
+            assert!(told.contains("x.pftrace: damaged") && told.contains("y.pftrace: sound"), "{place}: {told}");
+        }
+    }
+}

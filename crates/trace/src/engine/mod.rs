@@ -34,6 +34,7 @@ mod late_fields;
 mod legacy_events;
 mod meminfo_names;
 mod namespaces;
+mod nested_check;
 mod network_events;
 pub(crate) mod origins;
 mod perf_samples;
@@ -234,7 +235,10 @@ impl Import {
         let mut reader = PacketReader::new(part.file).with_stored_bytes(part.stored_bytes);
         while let Some(packet) = reader.next() {
             let read = packet.and_then(|packet| {
-                let read = tokenizer.add(&packet);
+                let mut read = tokenizer.add(&packet);
+                if let (Ok(()), Some(at)) = (&read, nested_check::malformed_at(&packet.bytes)) {
+                    read = Err(Error::Malformed { place: packet.place, at: at as u64 });
+                }
                 reader.recycle(packet);
                 read
             });

@@ -102,6 +102,13 @@ fn built_in() -> &'static ProtoTypes {
     })
 }
 
+/// Returns the fields of a message that are messages, with the names of these.
+pub(super) fn message_fields(message: &str) -> Vec<(u32, String)> {
+    let fields = built_in().messages.get(message).into_iter().flatten();
+    let messages = fields.filter(|(_, field)| field.kind == TYPE_MESSAGE);
+    messages.map(|(&id, field)| (id, field.type_name.clone())).collect()
+}
+
 impl ProtoTypes {
     /// Returns a field of a message, and true if the message is known.
     pub(super) fn field(&self, message: &str, id: u32) -> Option<&FieldType> {
