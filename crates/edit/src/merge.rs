@@ -90,8 +90,8 @@ impl Merge {
         if *self.trace_clock.get_or_insert(clock) == clock { Ok(()) } else { Err(MergeError::OtherClock) }
     }
 
-    /// Returns machine and time of a packet with a snapshot of clocks that must come in the order of
-    /// time. Readers refuse a snapshot that is earlier than the one before of the same machine,
+    /// Returns machine and time of a packet with a snapshot of clocks that must come in the order
+    /// of time. Readers refuse a snapshot that is earlier than the one before of the same machine,
     /// whatever trace it is from.
     pub fn snapshot_time(packet: &[u8]) -> Option<(u32, u64)> {
         let snapshot = last(packet, field::CLOCK_SNAPSHOT)?;

@@ -116,6 +116,9 @@ impl Recording {
         let encoder = SourceEncoder::new(options, self.tracer.table());
         self.tracer.start(id);
         let at_start = FtraceStatistics::read(&self.tracer);
+        if let Some(reason) = &source.failures.buffer_size {
+            problem::write(&mut writer, "linux.ftrace", reason);
+        }
         source.started = Some(Started { encoder, writer, observed: Observed::default(), at_start });
         if self.readers.is_empty() {
             self.open_pipes(id);

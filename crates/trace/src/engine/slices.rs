@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 
 /// Duration of a slice that has not ended.
 pub(crate) const PENDING: i64 = -1;
-/// Open slices of a track that are looked at for an event, the innermost first. Slices may be nested
-/// deeper; the trace processor gives those no parent and no end.
+/// Open slices of a track that are looked at for an event, the innermost first. Slices may be
+/// nested deeper; the trace processor gives those no parent and no end.
 const MAX_SEARCHED_SLICES: usize = 512;
 
 /// Open slices of all tracks.

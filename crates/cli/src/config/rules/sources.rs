@@ -8,10 +8,13 @@ use esatto_schema::{
 use crate::config::finding::Finding;
 use crate::config::known_sources::{self, CONFIGS};
 use crate::empty_recording::wants_kernel_events;
+use crate::progress::Size;
 use crate::unimplemented_sources::not_implemented;
 use esatto_daemon_program::closest;
 use esatto_probes::closest_ftrace_event;
 
+/// A kernel buffer of a CPU that hardly anybody means: 1 GiB.
+const LARGE_KERNEL_BUFFER_KB: u64 = 1 << 20;
 /// Unknown events of a data source that are told.
 const LISTED_EVENTS: usize = 100;
 /// Events of a data source that are compared with the known ones.
@@ -102,6 +105,12 @@ fn ftrace(config: &DataSourceConfig, path: &str) -> Vec<Finding> {
     if !(1..=60_000).contains(&period_ms) {
         let why = format!("a drain_period_ms of {period_ms} has no effect: it must be between 1 and 60000");
         findings.push(Finding::warning(format!("{path}.ftrace_config.drain_period_ms"), why));
+    }
+    let kb = u64::from(ftrace.buffer_size_kb.unwrap_or(0));
+    if kb > LARGE_KERNEL_BUFFER_KB {
+        let why = format!("a buffer of {} for each CPU is more than most kernels give", Size(kb.saturating_mul(1024)));
+        let finding = Finding::warning(format!("{path}.ftrace_config.buffer_size_kb"), why);
+        findings.push(finding.remedy("name KiB, not bytes: 65536 is 64 MiB"));
     }
     findings.extend(unknown_events(ftrace, path));
     findings
@@ -283,6 +292,10 @@ mod tests {
         assert_told(
             &format!("name: 'linux.ftrace' ftrace_config {{ {events} drain_period_ms: 0 }}"),
             "between 1 and 60000",
+        );
+        assert_told(
+            &format!("name: 'linux.ftrace' ftrace_config {{ {events} buffer_size_kb: 33554432 }}"),
+            "32.0 GiB for each CPU is more than most kernels give",
         );
         assert_told("name: 'linux.process_stats' process_stats_config { proc_stats_poll_ms: 7 }", "100 is used");
         let stats = |fields: &str| format!("name: 'linux.sys_stats' sys_stats_config {{ {fields} }}");

@@ -258,6 +258,29 @@ fn a_full_pipe_is_readable_before_the_period_ends() {
 }
 
 #[test]
+fn a_buffer_that_the_kernel_refuses_has_the_usual_size() {
+    with_tracefs("refused-size", |tracefs| {
+        let mut source = ftrace(&tracefs.top(), &tracefs.folder.path().join("run"));
+        // 64 GiB for each CPU: bytes where KiB were asked for.
+        let config = FtraceConfig { buffer_size_kb: Some(64 << 20), ..tracefs.config() };
+        source.set_up(instance(1, config)).expect("a source");
+        let has: u32 = tracefs.read("buffer_size_kb").trim().parse().expect("a number");
+        // The kernel rounds it up.
+        assert!((2048..9000).contains(&has), "{has}");
+        let mut test = TestWriter::new();
+        source.start(InstanceId(1), test.writer());
+        source.stop(InstanceId(1));
+        let packets = test.packets();
+        let told: Vec<&[u8]> = packets
+            .iter()
+            .filter_map(|packet| TracePacketReader::new(packet).ftrace_stats()?.atrace_errors())
+            .collect();
+        let expected = "KiB instead";
+        assert!(told.iter().any(|told| String::from_utf8_lossy(told).contains(expected)), "{told:?}");
+    });
+}
+
+#[test]
 fn a_frozen_buffer_is_read_once_and_cleared() {
     with_tracefs("frozen", |tracefs| {
         std::fs::write(tracefs.instance().join("buffer_size_kb"), "256").expect("a size");

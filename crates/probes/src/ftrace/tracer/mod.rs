@@ -98,6 +98,8 @@ pub(crate) struct Failures {
     pub(crate) failed: Vec<String>,
     /// Other parts, with the reason.
     pub(crate) notes: Vec<String>,
+    /// The reason for which the kernel's buffer has another size.
+    pub(crate) buffer_size: Option<String>,
 }
 
 /// How an event was switched on.

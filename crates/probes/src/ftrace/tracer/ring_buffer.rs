@@ -69,11 +69,14 @@ impl Tracer {
             if original == kb || original > kb && self.is_shared {
                 continue;
             }
-            if let Err(error) = self.changes.set(&file, &kb.to_string(), &original.to_string()) {
-                log::warn!("{error}");
-                failures.notes.push(error.to_string());
-                return;
-            }
+            let Err(error) = self.changes.set(&file, &kb.to_string(), &original.to_string()) else { continue };
+            // A buffer of the usual size loses less than the few KiB that the kernel begins with.
+            let default = default_kb.min(kb);
+            let usual = self.changes.set(&file, &default.to_string(), &original.to_string());
+            let has = if usual.is_ok() { default } else { original };
+            let reason = format!("{error}: the kernel's buffer of each CPU has {has} KiB instead");
+            log::warn!("{reason}");
+            failures.buffer_size.get_or_insert(reason);
         }
     }
 
