@@ -129,12 +129,13 @@ fn inside_a_group(pattern: &str) -> String {
 fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
     use Special::{Drop, Enter, Text};
     let args = |message: u32| if drop_args { Drop } else { Enter(message) };
-    let messages: [&[(u32, Special)]; 17] = [
+    let messages: [&[(u32, Special)]; 24] = [
         &[(PACKET, Enter(1))],
         // 1: TracePacket
         &[
             (1, Enter(12)),
             (2, Enter(8)),
+            (5, Enter(17)),
             (11, Enter(2)),
             (12, Enter(5)),
             (39, Enter(9)),
@@ -172,6 +173,20 @@ fn profile(drop_args: bool) -> Result<Vec<u8>, Error> {
         &[(3, Enter(11))],
         // 16: SystemdJournaldEvent, all of whose texts are of the program that has logged
         &[(6, Text), (7, Text), (8, Text), (9, Text), (10, Text), (11, Text), (12, Text)],
+        // 17: ChromeEventBundle, the older form of events. Its JSON has arguments.
+        &[(1, Enter(18)), (2, Enter(22)), (3, Enter(21)), (4, Text), (5, args(23))],
+        // 18: ChromeTraceEvent
+        &[(1, Text), (14, args(19))],
+        // 19: ChromeTraceEvent.Arg
+        &[(1, Text), (6, Text), (8, Text), (10, Enter(20))],
+        // 20: ChromeTracedValue
+        &[(2, Text), (3, Enter(20)), (4, Enter(20)), (8, Text)],
+        // 21: ChromeStringTableEntry
+        &[(1, Text)],
+        // 22: ChromeMetadata
+        &[(1, Text), (2, Text), (5, Text)],
+        // 23: ChromeLegacyJsonTrace
+        &[(2, Text)],
     ];
     let mut builder = Builder::new(Version::V2);
     for message in messages {
@@ -222,7 +237,12 @@ mod tests {
         let log = one(1, &with(one(6, b"secret-tag"), 8, b"secret-text"));
         let event = with(one(4, &with(one(10, b"secret-key"), 6, b"secret-value")), 53, b"secret-request");
         let names = with(one(3, &one(2, b"secret-name")), 43, &one(2, b"secret-request"));
-        let packets = [one(132, &journal), one(39, &log), one(11, &event), one(12, &names)];
+        let value = one(3, &with(one(2, b"secret-dict"), 8, b"secret-deep"));
+        let arg = with(with(one(1, b"secret-arg"), 8, b"{\"secret-json\"}"), 10, &value);
+        let old = with(one(1, &with(one(1, b"secret-old"), 14, &arg)), 3, &one(1, b"secret-entry"));
+        let old = with(with(old, 2, &one(2, b"secret-meta")), 4, b"secret-line");
+        let old = with(old, 5, &one(2, b"{\"args\": \"secret-all\"}"));
+        let packets = [one(132, &journal), one(39, &log), one(11, &event), one(12, &names), one(5, &old)];
         let redacted = |pattern: &[&str], drop_args: bool| {
             let patterns: Vec<_> = pattern.iter().map(|&pattern| pattern.to_owned()).collect();
             let mut redact = Redact::with_patterns(&patterns, drop_args).unwrap();
@@ -238,5 +258,8 @@ mod tests {
         assert!(!redacted(&[r"(.)e(?!\1)cret"], false).contains("secret"));
         let rest = redacted(&[], true);
         assert!(rest.contains("secret-7") && !rest.contains("secret-name") && !rest.contains("secret-key"));
+        assert!(
+            rest.contains("secret-old") && ["-arg", "-json", "-deep", "-all"].iter().all(|name| !rest.contains(name))
+        );
     }
 }
