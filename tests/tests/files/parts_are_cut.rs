@@ -226,3 +226,13 @@ fn wrong_intervals_are_explained() {
     assert!(cut("+2s", "+1s").contains("--to is before --from"));
     assert!(cut("yesterday", "+1s").contains("expected +1.5s"));
 }
+
+#[test]
+fn an_interval_without_events_is_told() {
+    let harness = Harness::new();
+    let part = harness.path("part");
+    let said = run(&[&"cut", &trace("track-events"), &"--from", &"0", &"--to", &"1000", &"-o", &part]);
+    assert!(said.contains("The interval has no event: those of the trace are from 22309"), "{said}");
+    let said = run(&[&"cut", &trace("track-events"), &"--from", &"+0s", &"-o", &part, &"--force"]);
+    assert!(!said.contains("no event"), "{said}");
+}

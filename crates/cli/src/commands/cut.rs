@@ -43,9 +43,21 @@ pub(crate) fn run(args: &args::Cut) -> Result<ExitCode, Failure> {
         Ok((cut.counts(), damage))
     })?;
     damage.say(&args.file, "cut");
+    if counts.events == 0 {
+        say!("The interval has no event{}", times_of(&args.file));
+    }
     let name = Line(args.output.display());
     say!("Wrote {name}: {} of {} packets, and the names of {} more", counts.kept, counts.read, counts.stripped);
     Ok(damage.exit_code())
+}
+
+/// Returns a remark on when the events of a trace are, if it can be read again.
+fn times_of(path: &Path) -> String {
+    let bounds = Some(path).filter(|path| !TraceInput::is_read_once(path)).and_then(|path| bounds(path).ok());
+    match bounds.and_then(|bounds| bounds.bounds()) {
+        Some((first, last)) => format!(": those of the trace are from {first} to {last} ns of its clock"),
+        None => String::new(),
+    }
 }
 
 /// Returns the interval on the trace clock. If it is named by the begin of the trace or by the time

@@ -70,6 +70,8 @@ pub struct CutCounts {
     pub kept: u64,
     /// Packets of which only the state of their sequence was kept.
     pub stripped: u64,
+    /// Kept packets with events of the interval.
+    pub events: u64,
 }
 
 /// Cutter that is given the packets of a trace in the order of the file.
@@ -119,6 +121,7 @@ impl Cut {
             // The names and defaults of packets that wait are about to be forgotten.
             for waiting in self.slices.release_sequence(found.sequence) {
                 self.counts.kept += 1;
+                self.counts.events += 1;
                 keep(&waiting)?;
             }
         }
@@ -139,6 +142,7 @@ impl Cut {
                 }
                 let Some(bundle) = ftrace::cut(bytes, range) else { return self.strip(packet, &found, &mut keep) };
                 let cpu = ftrace::cpu(packet);
+                self.counts.events += 1;
                 if let Some(switch) = self.switches.remove(&(found.machine, cpu)) {
                     self.keep(&found, &switch, &mut keep)?;
                 }
@@ -150,7 +154,10 @@ impl Cut {
                 }
                 self.keep(&found, bytes, &mut keep)
             }
-            _ if found.time.is_none_or(|time| self.contains(time)) => self.keep(&found, bytes, &mut keep),
+            _ if found.time.is_none_or(|time| self.contains(time)) => {
+                self.counts.events += u64::from(found.time.is_some());
+                self.keep(&found, bytes, &mut keep)
+            }
             _ => self.strip(packet, &found, &mut keep),
         }
     }
@@ -163,6 +170,7 @@ impl Cut {
     pub fn finish<E>(&mut self, mut keep: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         for waiting in self.slices.release_all() {
             self.counts.kept += 1;
+            self.counts.events += 1;
             keep(&waiting)?;
         }
         Ok(())
@@ -241,6 +249,7 @@ impl Cut {
         });
         match action {
             Action::Keep(waiting) => {
+                self.counts.events += 1;
                 for waiting in waiting {
                     self.counts.kept += 1;
                     keep(&waiting)?;
