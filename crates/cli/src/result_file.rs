@@ -4,11 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-
 use crate::failure::{Attempt as _, Failure};
-use crate::trace_output::{Output, temporary_beside};
+use crate::trace_output::{NewFile, Output};
 
 /// Options of a result.
 #[derive(Debug, Clone, Copy)]
@@ -71,33 +68,15 @@ impl ResultFile<'_> {
             out.flush().attempt(what)?;
             return Ok(result);
         }
-        let (part, file) = temporary_beside(path).attempt(what)?;
-        let mut out = BufWriter::new(file);
-        let written = write(&mut out).and_then(|result| {
-            out.flush().attempt(what)?;
-            self.name(&part)?;
-            Ok(result)
-        });
-        if written.is_err() {
-            let _ = fs::remove_file(&part);
+        let file = NewFile::beside(path).attempt(what)?;
+        let mut out = BufWriter::new(file.file());
+        let result = write(&mut out)?;
+        out.flush().attempt(what)?;
+        drop(out);
+        match file.name(path, self.force) {
+            Ok(()) => Ok(result),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(self.is_there()),
+            Err(error) => Err(Failure::new(what(), error)),
         }
-        written
-    }
-
-    /// Gives the result its name.
-    fn name(&self, part: &Path) -> Result<(), Failure> {
-        if !self.force {
-            match renameat_with(CWD, part, CWD, self.path, RenameFlags::NOREPLACE) {
-                Ok(()) => return Ok(()),
-                Err(Errno::EXIST) => return Err(self.is_there()),
-                // The file system has no such operation.
-                Err(Errno::INVAL | Errno::NOSYS) => {}
-                Err(error) => return Err(Failure::new(self.what(), error)),
-            }
-            if fs::symlink_metadata(self.path).is_ok() {
-                return Err(self.is_there());
-            }
-        }
-        fs::rename(part, self.path).attempt(|| self.what())
     }
 }

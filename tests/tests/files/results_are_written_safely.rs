@@ -3,6 +3,8 @@
 use crate::{esatto, run, said, trace};
 use esatto_tests::tiny_disk::TinyDisk;
 use esatto_tests::{Harness, skip};
+use rustix::fs::{Mode, OFlags};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
@@ -55,4 +57,29 @@ fn an_existing_trace_is_not_touched_by_its_own_result() {
     run(&[&"convert", &file, &"--to", &"perfetto", &"-o", &file, &"--force"]);
     let output = esatto(&[&"check", &file]);
     assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn a_killed_command_leaves_no_file() {
+    let harness = Harness::new();
+    let folder = harness.path("folder");
+    std::fs::create_dir(&folder).expect("a folder");
+    let flags = OFlags::TMPFILE | OFlags::RDWR;
+    if rustix::fs::open(&folder, flags, Mode::RUSR | Mode::WUSR).is_err() {
+        // The file system has no files without names, so the name of the file stays.
+        return;
+    }
+    // The command waits for the rest of its input.
+    let mut command = std::process::Command::new(esatto_tests::esatto_bin());
+    command.args(["cut", "--from", "0", "-", "-o"]).arg(folder.join("t.pftrace"));
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    // More than a pipe holds: once it is written, the command has read most of it.
+    for _ in 0..40 {
+        input.write_all(&std::fs::read(trace("track-events")).expect("a trace")).expect("it is read");
+    }
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    let left: Vec<_> = std::fs::read_dir(&folder).expect("a folder").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }

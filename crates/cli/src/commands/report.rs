@@ -15,7 +15,7 @@ use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 use crate::shell_word::ShellWord;
 use crate::trace_input::{self, first};
-use crate::trace_output::temporary_beside;
+use crate::trace_output::NewFile;
 
 /// The mark of our pages, within their first bytes.
 const MARK: &[u8] = b"content=\"esatto report\"";
@@ -123,17 +123,13 @@ fn write(report: Report, path: &Path) -> Result<u64, Failure> {
         report.write(&mut file).and_then(|()| file.flush()).attempt(what)?;
         return Ok(0);
     }
-    let (part, file) = temporary_beside(path).attempt(what)?;
-    let mut file = BufWriter::new(file);
-    let written = report.write(&mut file).and_then(|()| file.flush()).and_then(|()| {
-        let size = file.get_ref().metadata()?.len();
-        fs::rename(&part, path)?;
-        Ok(size)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    written.attempt(what)
+    let file = NewFile::beside(path).attempt(what)?;
+    let mut out = BufWriter::new(file.file());
+    report.write(&mut out).and_then(|()| out.flush()).attempt(what)?;
+    drop(out);
+    let size = file.file().metadata().attempt(what)?.len();
+    file.name(path, true).attempt(what)?;
+    Ok(size)
 }
 
 fn size(bytes: u64) -> String {

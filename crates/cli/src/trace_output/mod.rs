@@ -4,6 +4,7 @@ mod file_id;
 mod file_names;
 mod kind;
 mod named_pipe;
+mod new_file;
 mod sole_writer;
 mod target;
 
@@ -20,9 +21,9 @@ use rustix::io::Errno;
 pub(crate) use self::file_id::{FileId, lost_file};
 use self::file_names::{default_names, next_name};
 use self::kind::Kind;
+pub(crate) use self::new_file::NewFile;
 use self::sole_writer::{SoleWriter, unlock};
 pub(crate) use self::sole_writer::{is_being_written, lock};
-pub(crate) use self::target::temporary_beside;
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
 use crate::failure::{Attempt as _, Failure};
 

@@ -120,7 +120,7 @@ pub(super) fn proc_path(file: &File) -> String {
 
 /// Creates a file in the folder of `target`, under a name that nobody else uses, readable only for
 /// its owner.
-pub(crate) fn temporary_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+pub(super) fn temporary_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     let temporary = name_beside(target)?;
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
     Ok((temporary, file))
