@@ -77,6 +77,19 @@ impl Inputs {
         Ok(inputs)
     }
 
+    /// Opens a trace, or an archive of traces, that is open already.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`open`](Self::open).
+    pub fn of_file(name: &str, file: File) -> Result<Self, Error> {
+        let mut inputs = Self::default();
+        let opened = Opened::file(file, name)?;
+        inputs.add(name, opened, true)?;
+        inputs.arrange()?;
+        Ok(inputs)
+    }
+
     /// Returns the traces, in the order in which they are read.
     pub fn members(&self) -> &[Member] {
         &self.members
@@ -169,24 +182,29 @@ impl Inputs {
     fn add_file(&mut self, path: &Path, is_alone: bool) -> Result<(), Error> {
         let name = path.to_string_lossy().into_owned();
         let opened = Opened::new(path, &name)?;
+        self.add(&name, opened, is_alone)
+    }
+
+    fn add(&mut self, name: &str, opened: Opened, is_alone: bool) -> Result<(), Error> {
         let (kind, inner) = (opened.kind, opened.inner);
         if inner.is_archive() {
             if !is_alone {
                 let why = "an archive is read alone; add the other traces to it, or unpack it";
-                return Err(Error::unusable(&name, why));
+                return Err(Error::unusable(name, why));
             }
-            let section = opened.into_archive(&name)?;
+            let section = opened.into_archive(name)?;
             self.is_archive = true;
-            return self.add_archive(&name, inner, &section);
+            return self.add_archive(name, inner, &section);
         }
         if inner == FileKind::Manifest {
             if is_alone {
-                return Err(Error::unusable(&name, "it is a manifest, and has no events; name the traces after it"));
+                return Err(Error::unusable(name, "it is a manifest, and has no events; name the traces after it"));
             }
-            let text = opened.into_text(&name)?;
+            let text = opened.into_text(name)?;
             return self.set_manifest(&text);
         }
-        let source = opened.into_source(&name, !is_alone)?;
+        let source = opened.into_source(name, !is_alone)?;
+        let name = name.to_owned();
         let compression = compression(kind);
         self.members.push(Member { name, source, compression, is_json: inner == FileKind::Json, stored_bytes: None });
         Ok(())
@@ -343,7 +361,10 @@ impl Opened {
         if path.as_os_str() == "-" {
             return Self::stream(BufReader::new(io::stdin())).map_err(Error::io(name));
         }
-        let file = File::open(path).map_err(Error::io(name))?;
+        Self::file(File::open(path).map_err(Error::io(name))?, name)
+    }
+
+    fn file(file: File, name: &str) -> Result<Self, Error> {
         let about = file.metadata().map_err(Error::io(name))?;
         if about.is_dir() {
             return Err(Error::Io { name: name.to_owned(), source: io::Error::other("it is a folder") });

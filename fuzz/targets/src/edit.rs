@@ -26,7 +26,7 @@ pub(crate) fn edit(trace: &[u8]) {
     for number in 0..2 {
         merge.begin_trace(number);
         for packet in &all {
-            if let Ok(packet) = merge.packet(packet) {
+            if let Ok(Some(packet)) = merge.packet(packet) {
                 write_packet(&mut merged, &packet).expect("a vector takes all");
             }
             redact.packet(packet, &mut out);

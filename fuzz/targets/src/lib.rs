@@ -4,6 +4,7 @@
 //! calls them with the files of `fuzz/corpus/`, `tests/mutations` with mutations of these files and
 //! of real captures, so that all targets are tested without a fuzzer.
 
+mod archive;
 mod buffer;
 mod bytes;
 mod changing_memory;
@@ -30,6 +31,7 @@ mod text_format;
 mod trace;
 mod writing;
 
+pub use archive::trace_archive;
 pub use buffer::buffer;
 pub use codegen::codegen_plugin;
 pub use commit::service_commit;
@@ -58,7 +60,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 43] = [
+pub const TARGETS: [Target; 44] = [
     ("buffer", buffer),
     ("chrome_json", chrome_json),
     ("codegen_plugin", codegen_plugin),
@@ -99,6 +101,7 @@ pub const TARGETS: [Target; 43] = [
     ("shm_chunk_data", shm_chunk_data),
     ("shm_region", shm_region),
     ("text_format", text_format),
+    ("trace_archive", trace_archive),
     ("trace_engine", trace_engine),
     ("trace_file", trace_file),
     ("trace_packet", trace_packet),

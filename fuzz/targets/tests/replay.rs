@@ -61,6 +61,7 @@ targets! {
     shm_chunk_data
     shm_region
     text_format
+    trace_archive
     trace_engine
     trace_file
     trace_packet
