@@ -8,7 +8,7 @@
 //! relay ─── esatto-daemon's relay to the service of another machine
 //! list ──── programs of a service
 //! sessions, snapshot, top ─ sessions of a service
-//! info, check, dump ─ esatto-trace
+//! info, check, dump ─ esatto-inputs, esatto-trace
 //! report ── esatto-report
 //! view, ui-bridge ── esatto-ui-server, a browser
 //! convert ─ esatto-convert
