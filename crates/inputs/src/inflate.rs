@@ -30,8 +30,11 @@ pub(crate) fn zstd(file: Bytes, allowed: u64) -> Bytes {
 
 /// Inflates an entry of a zip archive, and checks it.
 pub(crate) fn entry(file: Bytes, is_deflated: bool, announced: u64, crc: u32, allowed: u64) -> Bytes {
-    let inner: Box<dyn Read> =
-        if is_deflated { Box::new(Bounded { inner: DeflateDecoder::new(file), left: allowed, allowed }) } else { file };
+    let inner: Box<dyn Read> = if is_deflated {
+        Box::new(Bounded { inner: DeflateDecoder::new(file), left: allowed, allowed })
+    } else {
+        Box::new(file)
+    };
     buffered(Checked { inner, left: announced, announced, crc: Crc::new(), expected: crc })
 }
 
