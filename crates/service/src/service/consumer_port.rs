@@ -16,8 +16,11 @@ use crate::frame_limits::FULL_BODY_BYTES;
 use crate::ids::{InstanceId, SessionId};
 use crate::service::Service;
 use crate::service::session_stats::wants_session_stats;
-use crate::session::ConsumerLink;
 use crate::session::flush::{AfterFlush, FlushReason};
+use crate::session::{ConsumerLink, Session};
+
+/// The user who may take over the sessions of all users.
+const ROOT: i32 = 0;
 
 impl Service {
     /// Handles every call but EnableTracing and CloneSession.
@@ -207,8 +210,15 @@ impl Service {
     fn attach(&mut self, call: CallId, key: &[u8], cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         let uid = consumer.uid;
-        let detached =
-            self.sessions.values_mut().find(|session| session.consumer_uid == uid && session.is_detached_with(key));
+        let find = |is_of_user: &dyn Fn(&Session) -> bool| {
+            let mut found =
+                self.sessions.values().filter(|session| is_of_user(session) && session.is_detached_with(key));
+            // Users may have the same key.
+            found.next().filter(|_| found.next().is_none()).map(|session| session.id)
+        };
+        let own = find(&|session| session.consumer_uid == uid);
+        let detached = own.or_else(|| if uid == ROOT { find(&|_| true) } else { None });
+        let detached = detached.and_then(|id| self.sessions.get_mut(id));
         let Some(session) = detached.filter(|_| consumer.session.is_none()) else { return cx.reject(call) };
         session.link = ConsumerLink::Attached(call.client);
         session.consumer_pid = consumer.pid;

@@ -164,6 +164,26 @@ fn attach_replies_with_the_config_and_needs_the_right_key_and_user() {
 }
 
 #[test]
+fn root_attaches_the_session_of_another_user() {
+    let mut world = World::new();
+    let [user, other, root] = [1000, 1001, 0].map(|uid| world.consumer_of(uid));
+    for consumer in [user, other] {
+        world.enable(consumer, &config(&[]));
+    }
+    detach(&mut world, user, "k");
+    let refused = attach(&mut world, other, "k");
+    assert_eq!(world.rejected.last(), Some(&refused));
+    // With the same key of two users, the key names none.
+    detach(&mut world, other, "k");
+    let ambiguous = attach(&mut world, root, "k");
+    assert_eq!(world.rejected.last(), Some(&ambiguous));
+    let again = attach(&mut world, other, "k");
+    assert!(world.is_answered(again));
+    let taken = attach(&mut world, root, "k");
+    assert!(world.is_answered(taken) && world.rejected.last() != Some(&taken));
+}
+
+#[test]
 fn a_call_that_waits_for_a_past_end_is_answered() {
     let mut world = World::new();
     let consumer = world.consumer();

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use esatto_schema::TraceConfig;
+use esatto_schema::data_source_config::BufferExhaustedPolicy;
 use esatto_trace::escape::Line;
 
 use crate::commands;
@@ -80,11 +81,19 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
         );
     }
     if recorded.gaps > 0 {
+        let sources = config.data_sources.iter().filter_map(|source| source.config.as_deref());
+        let mut policies = sources.filter_map(|source| source.buffer_exhausted_policy);
+        let rest = if policies.any(|policy| policy == BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP) {
+            ". Its threads waited 30 s in vain: each that has written keeps 4 KiB of it, so there may be more such \
+             threads than room for them"
+        } else {
+            ", or let its threads wait (`buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP` in the config of \
+             the data source, `stall` in a `SessionConfig`)"
+        };
         say!(
             "Events were lost in {} place{}, because a program found its shared memory full. Give it more \
-             (`Builder::shared_memory`; in C `PerfettoProducerBackendInitArgsSetShmemSizeHintKb`), or let its threads \
-             wait (`buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP` in the config of the data source, \
-             `stall` in a `SessionConfig`): see docs/concepts/losses.md.",
+             (`Builder::shared_memory`; in C `PerfettoProducerBackendInitArgsSetShmemSizeHintKb`){rest}: see \
+             docs/concepts/losses.md.",
             recorded.gaps,
             if recorded.gaps == 1 { "" } else { "s" }
         );
