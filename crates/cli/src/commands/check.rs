@@ -16,6 +16,8 @@ use crate::trace_input::{self, first};
 
 /// Exit status if a trace can be read but data is missing in it.
 const LOST: u8 = 3;
+/// Findings with the same explanation that are shown one after the other.
+const SHOWN_ALIKE: usize = 3;
 
 /// The state of a trace, the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +156,19 @@ fn to_text(result: &Checked, verdict: Verdict) -> String {
         result.packets,
         result.slices
     );
-    for notice in &result.notices {
+    // A loss in each of very many sequences has the same explanation.
+    let same = |a: &Notice, b: &Notice| (level(a), &a.text, &a.remedy) == (level(b), &b.text, &b.remedy);
+    let mut hidden = 0;
+    for (position, notice) in result.notices.iter().enumerate() {
+        let before = result.notices[..position].iter().rev().take_while(|other| same(other, notice)).count();
+        let explains = !notice.text.is_empty() || !notice.remedy.is_empty();
+        hidden = if explains && before >= SHOWN_ALIKE { hidden + 1 } else { 0 };
+        if hidden > 0 {
+            if !result.notices.get(position + 1).is_some_and(|next| same(next, notice)) {
+                text += &format!("  {}: {hidden} more like these; `esatto info` lists them\n", level(notice));
+            }
+            continue;
+        }
         text += &format!("  {}: {}", level(notice), Line(&notice.title));
         for more in [&notice.text, &notice.remedy] {
             if !more.is_empty() {
@@ -192,4 +206,25 @@ fn to_json(result: &Checked, verdict: Verdict) -> serde_json::Value {
         "duration_ns": result.duration_ns,
         "findings": findings,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_that_are_alike_are_shown_three_times() {
+        let alike = |number: usize| {
+            let mut notice = notice(NoticeLevel::Loss, format!("1 chunk dropped (sequence {number})"));
+            notice.remedy = "give it more".to_owned();
+            notice
+        };
+        let mut notices: Vec<Notice> = (0..100).map(alike).collect();
+        notices.extend((0..5).map(|number| notice(NoticeLevel::Warning, format!("{number} × oddity"))));
+        let result = Checked { name: "t".to_owned(), packets: 1, slices: 1, duration_ns: 1, notices };
+        let text = to_text(&result, Verdict::Lost);
+        assert_eq!(text.lines().count(), 1 + 3 + 1 + 5, "{text}");
+        assert!(text.contains("sequence 2)") && !text.contains("sequence 3)"), "{text}");
+        assert!(text.contains("lost: 97 more like these"), "{text}");
+    }
 }
