@@ -160,7 +160,8 @@ fn to_text(result: &Checked, verdict: Verdict) -> String {
     let same = |a: &Notice, b: &Notice| (level(a), &a.text, &a.remedy) == (level(b), &b.text, &b.remedy);
     let mut hidden = 0;
     for (position, notice) in result.notices.iter().enumerate() {
-        let before = result.notices[..position].iter().rev().take_while(|other| same(other, notice)).count();
+        let before = result.notices[..position].iter().rev().take_while(|other| same(other, notice)).take(SHOWN_ALIKE);
+        let before = before.count();
         let explains = !notice.text.is_empty() || !notice.remedy.is_empty();
         hidden = if explains && before >= SHOWN_ALIKE { hidden + 1 } else { 0 };
         if hidden > 0 {
