@@ -15,7 +15,8 @@ impl Symbol {
         Self(number.expect("a trace has less than 2^32 strings"))
     }
 
-    fn index(self) -> usize {
+    /// Returns its position among the strings.
+    pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 
@@ -60,6 +61,11 @@ impl Strings {
     /// Returns the text of a string.
     pub fn get(&self, symbol: Symbol) -> &str {
         string_at(&self.text, &self.ends, symbol)
+    }
+
+    /// Returns the strings by position.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.ends.len()).map(|index| string_at(&self.text, &self.ends, Symbol::new(index)))
     }
 
     pub(crate) fn owned(&self, symbol: Symbol) -> String {

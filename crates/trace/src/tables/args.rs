@@ -4,7 +4,7 @@ use core::hash::{BuildHasher as _, Hasher as _};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::{Row, Table, Value};
+use super::{ColumnInfo, Kind, RawValue, Row, Rows, Table, Value};
 use crate::string_table::{Strings, Symbol};
 
 /// The value of an argument.
@@ -194,7 +194,24 @@ impl ArgTable {
         self.add(&mut args)
     }
 
-    /// Returns the arguments of a set.
+    fn raw(&self, row: usize, column: usize) -> RawValue {
+        let arg = &self.args[row];
+        match (column, arg.value) {
+            (0, _) => self.starts.set_of(row).map_or(RawValue::Null, RawValue::Row),
+            (1, _) => RawValue::Text(arg.flat_key),
+            (2, _) => RawValue::Text(arg.key),
+            (3, ArgValue::Int(v)) => RawValue::Int(v),
+            (3, ArgValue::Uint(v) | ArgValue::Pointer(v)) => RawValue::Int(signed(v)),
+            (3, ArgValue::Bool(v)) => RawValue::Int(i64::from(v)),
+            (4, ArgValue::Text(v)) => v.map_or(RawValue::Null, RawValue::Text),
+            (4, ArgValue::Json(v)) => RawValue::Text(v),
+            (5, ArgValue::Real(v)) => RawValue::Real(v),
+            (6, value) => RawValue::Word(value.type_name()),
+            _ => RawValue::Null,
+        }
+    }
+
+    /// Returns the arguments of a set, sorted by their keys.
     pub fn set(&self, set: Row) -> &[Arg] {
         set_at(&self.args, &self.starts, set)
     }
@@ -227,21 +244,29 @@ impl Table for ArgTable {
     }
 
     fn value<'t>(&'t self, row: usize, column: usize, strings: &'t Strings) -> Value<'t> {
-        let arg = &self.args[row];
-        let text = |symbol: Symbol| Value::Text(strings.get(symbol));
-        match (column, arg.value) {
-            (0, _) => self.starts.set_of(row).map_or(Value::Null, |set| Value::Int(i64::from(set.number()) - 1)),
-            (1, _) => text(arg.flat_key),
-            (2, _) => text(arg.key),
-            (3, ArgValue::Int(v)) => Value::Int(v),
-            (3, ArgValue::Uint(v) | ArgValue::Pointer(v)) => Value::Int(signed(v)),
-            (3, ArgValue::Bool(v)) => Value::Int(i64::from(v)),
-            (4, ArgValue::Text(v)) => v.map_or(Value::Null, text),
-            (4, ArgValue::Json(v)) => text(v),
-            (5, ArgValue::Real(v)) => Value::Real(v),
-            (6, value) => Value::Text(value.type_name()),
-            _ => Value::Null,
-        }
+        self.raw(row, column).value(strings)
+    }
+
+    fn doc(&self) -> &'static str {
+        "Arguments in sets. Other tables name a set by its id."
+    }
+
+    fn column_info(&self, column: usize) -> Option<ColumnInfo> {
+        let name = *self.columns().get(column)?;
+        let (doc, kind, is_nullable) = match column {
+            0 => ("The set: the row of its first argument.", Kind::Row, false),
+            1 => ("Its name without positions in lists.", Kind::Text, false),
+            2 => ("Its name.", Kind::Text, false),
+            3 => ("Its value, if it is a number, a truth value or an address.", Kind::Int, true),
+            4 => ("Its value, if it is a text.", Kind::Text, true),
+            5 => ("Its value, if it is a floating point number.", Kind::Real, true),
+            _ => ("`int`, `uint`, `bool`, `real`, `string`, `pointer`, `json` or `null`.", Kind::Text, false),
+        };
+        Some(ColumnInfo { name, doc, kind, is_nullable })
+    }
+
+    fn scan(&self, column: usize, rows: Rows<'_>, each: &mut dyn FnMut(RawValue)) {
+        rows.for_each(|row| each(self.raw(row, column)));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Columns of tables, and the macro that makes a table of them.
 
 use core::num::NonZeroU32;
+use core::ops::Range;
 
 use crate::string_table::{Strings, Symbol};
 use hashbrown::HashMap;
@@ -38,45 +39,127 @@ pub enum Value<'t> {
     Text(&'t str),
 }
 
-/// A type of values.
-pub trait Cell: Copy {
-    /// Returns it in general form.
-    fn value(self, strings: &Strings) -> Value<'_>;
+/// A value of any column, with texts and rows as they are stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RawValue {
+    /// No value.
+    Null,
+    /// An integer or a truth value.
+    Int(i64),
+    /// A floating point number.
+    Real(f64),
+    /// A text of the trace.
+    Text(Symbol),
+    /// A text of the engine.
+    Word(&'static str),
+    /// A row of this table or of another one.
+    Row(Row),
 }
 
-macro_rules! int_cells {
-    ($($ty:ty),*) => {$(
+impl RawValue {
+    /// Returns it in general form.
+    pub fn value(self, strings: &Strings) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Int(v) => Value::Int(v),
+            Self::Real(v) => Value::Real(v),
+            Self::Text(symbol) => Value::Text(strings.get(symbol)),
+            Self::Word(text) => Value::Text(text),
+            Self::Row(row) => Value::Int(i64::from(row.number()) - 1),
+        }
+    }
+}
+
+/// The kind of the values of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Integers.
+    Int,
+    /// Truth values.
+    Bool,
+    /// Floating point numbers.
+    Real,
+    /// Texts.
+    Text,
+    /// Rows of this table or of another one.
+    Row,
+}
+
+/// Description of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning, in a sentence.
+    pub doc: &'static str,
+    /// The kind of its values.
+    pub kind: Kind,
+    /// True if a row may have no value.
+    pub is_nullable: bool,
+}
+
+/// Rows of a table, by position.
+#[derive(Debug, Clone)]
+pub enum Rows<'r> {
+    /// Neighbours.
+    Range(Range<usize>),
+    /// Any rows.
+    List(&'r [u32]),
+}
+
+impl Rows<'_> {
+    /// Calls a function for each row.
+    pub(crate) fn for_each(self, mut each: impl FnMut(usize)) {
+        match self {
+            Self::Range(rows) => rows.for_each(each),
+            Self::List(rows) => rows.iter().for_each(|row| each(*row as usize)),
+        }
+    }
+}
+
+/// A type of values.
+pub trait Cell: Copy {
+    /// The kind of the values.
+    const KIND: Kind;
+    /// True if there may be no value.
+    const IS_NULLABLE: bool = false;
+    /// Returns it as it is stored.
+    fn raw(self) -> RawValue;
+    /// Returns it in general form.
+    fn value(self, strings: &Strings) -> Value<'_> {
+        self.raw().value(strings)
+    }
+}
+
+macro_rules! cells {
+    ($($ty:ty: $kind:ident, $value:expr;)*) => {$(
         impl Cell for $ty {
-            fn value(self, _: &Strings) -> Value<'_> {
-                Value::Int(i64::from(self))
+            const KIND: Kind = Kind::$kind;
+
+            fn raw(self) -> RawValue {
+                $value(self)
             }
         }
     )*};
 }
 
-int_cells!(i64, u32, u16, i32, bool);
-
-impl Cell for f64 {
-    fn value(self, _: &Strings) -> Value<'_> {
-        Value::Real(self)
-    }
-}
-
-impl Cell for Row {
-    fn value(self, _: &Strings) -> Value<'_> {
-        Value::Int(i64::from(self.0.get()) - 1)
-    }
-}
-
-impl Cell for Symbol {
-    fn value(self, strings: &Strings) -> Value<'_> {
-        Value::Text(strings.get(self))
-    }
+cells! {
+    i64: Int, RawValue::Int;
+    u32: Int, |v| RawValue::Int(i64::from(v));
+    u16: Int, |v| RawValue::Int(i64::from(v));
+    i32: Int, |v| RawValue::Int(i64::from(v));
+    bool: Bool, |v| RawValue::Int(i64::from(v));
+    f64: Real, RawValue::Real;
+    Row: Row, RawValue::Row;
+    Symbol: Text, RawValue::Text;
 }
 
 impl<T: Cell> Cell for Option<T> {
-    fn value(self, strings: &Strings) -> Value<'_> {
-        self.map_or(Value::Null, |cell| cell.value(strings))
+    const KIND: Kind = T::KIND;
+    const IS_NULLABLE: bool = true;
+
+    fn raw(self) -> RawValue {
+        self.map_or(RawValue::Null, T::raw)
     }
 }
 
@@ -209,27 +292,33 @@ pub trait Table {
     fn rows(&self) -> usize;
     /// Returns the value in a row and a column, both by position.
     fn value<'t>(&'t self, row: usize, column: usize, strings: &'t Strings) -> Value<'t>;
+    /// Returns its description, in a sentence.
+    fn doc(&self) -> &'static str;
+    /// Returns the description of a column.
+    fn column_info(&self, column: usize) -> Option<ColumnInfo>;
+    /// Calls a function for the value of each of these rows in a column.
+    fn scan(&self, column: usize, rows: Rows<'_>, each: &mut dyn FnMut(RawValue));
 }
 
 /// Makes a table, and the type of its rows.
 macro_rules! table {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         $table:ident of $row:ident as $name:literal {
-            $( $(#[$field_doc:meta])* $field:ident : $column:ty, )+
+            $( $(#[doc = $field_doc:literal])* $field:ident : $column:ty, )+
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Debug, Default)]
         pub struct $table {
-            $( $(#[$field_doc])* pub $field: $column, )+
+            $( $(#[doc = $field_doc])* pub $field: $column, )+
             rows: usize,
         }
 
         #[doc = concat!("A row of [`", stringify!($table), "`].")]
         #[derive(Debug, Clone, Copy)]
         pub struct $row {
-            $( $(#[$field_doc])* pub $field: <$column as crate::tables::Column>::Item, )+
+            $( $(#[doc = $field_doc])* pub $field: <$column as crate::tables::Column>::Item, )+
         }
 
         impl $table {
@@ -271,11 +360,53 @@ macro_rules! table {
                 let _ = at;
                 crate::tables::Value::Null
             }
+
+            fn doc(&self) -> &'static str {
+                concat!($($doc),*).trim_ascii()
+            }
+
+            fn column_info(&self, column: usize) -> Option<crate::tables::ColumnInfo> {
+                const INFOS: &[crate::tables::ColumnInfo] = &[$(
+                    crate::tables::ColumnInfo {
+                        name: crate::tables::plain_name(stringify!($field)),
+                        doc: concat!($($field_doc),*).trim_ascii(),
+                        kind: <<$column as crate::tables::Column>::Item as crate::tables::Cell>::KIND,
+                        is_nullable: <<$column as crate::tables::Column>::Item as crate::tables::Cell>::IS_NULLABLE,
+                    }
+                ),+];
+                INFOS.get(column).copied()
+            }
+
+            fn scan(
+                &self,
+                column: usize,
+                rows: crate::tables::Rows<'_>,
+                each: &mut dyn FnMut(crate::tables::RawValue),
+            ) {
+                let mut at = 0;
+                $(
+                    if column == at {
+                        let raw = |row| crate::tables::Cell::raw(crate::tables::Column::cell(&self.$field, row));
+                        return rows.for_each(|row| each(raw(row)));
+                    }
+                    at += 1;
+                )+
+                let _ = at;
+            }
         }
     };
 }
 
 pub(crate) use table;
+
+/// Returns the name of a column without the mark of a raw identifier.
+pub(crate) const fn plain_name(name: &'static str) -> &'static str {
+    let [b'r', b'#', plain @ ..] = name.as_bytes() else { return name };
+    match core::str::from_utf8(plain) {
+        Ok(plain) => plain,
+        Err(_) => name,
+    }
+}
 
 #[cfg(test)]
 mod tests {

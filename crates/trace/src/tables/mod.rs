@@ -13,7 +13,8 @@ mod tracks;
 
 pub(crate) use args::signed;
 pub use args::{Arg, ArgTable, ArgValue};
-pub use columns::{Cell, Column, Near, Row, Sparse, Table, Value};
+pub(crate) use columns::plain_name;
+pub use columns::{Cell, Column, ColumnInfo, Kind, Near, RawValue, Row, Rows, Sparse, Table, Value};
 pub use events::{
     CounterRow, CounterTable, FileDescriptorRow, FileDescriptorTable, FlowRow, FlowTable, FtraceEventRow,
     FtraceEventTable, LogRow, LogTable, SliceRow, SliceTable, StateRow, StateTable,
