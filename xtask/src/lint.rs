@@ -1,6 +1,6 @@
 //! The checks that CI runs before the tests.
 
-use crate::{book, bounds, codegen, layers, peers, prose, shell};
+use crate::{book, bounds, codegen, layers, peers, prose, query, shell};
 use std::process::Command;
 
 /// Runs all checks, also after one has failed.
@@ -30,9 +30,11 @@ pub(crate) fn run() -> Result<(), String> {
     check("codegen --check", codegen::check());
     shell::heading("rustfmt");
     check("rustfmt", shell::run(shell::cargo().args(["fmt", "--all", "--check"])));
+    check("rustfmt of query", query::rustfmt());
     shell::heading("clippy");
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     check("clippy", shell::run(shell::cargo().args(clippy)));
+    check("clippy of query", query::clippy());
     shell::heading("docs");
     let docs = ["doc", "--workspace", "--no-deps"];
     check("docs", shell::run(shell::cargo().args(docs).env("RUSTDOCFLAGS", "-D warnings")));

@@ -19,6 +19,7 @@ mod package;
 mod peers;
 mod platforms;
 mod prose;
+mod query;
 mod release;
 mod shell;
 mod sim;

@@ -1,0 +1,56 @@
+//! Functions of SQL that DataFusion does not have.
+
+mod extract_arg;
+mod glob;
+mod printf;
+mod times;
+mod truth;
+
+use core::hash::{Hash, Hasher};
+use core::ops::Deref;
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+
+use crate::traces::Traces;
+
+/// Returns all of them.
+pub(crate) fn all(traces: &Arc<Traces>) -> Vec<ScalarUDF> {
+    let shared = || SharedTraces(Arc::clone(traces));
+    let mut all = vec![
+        ScalarUDF::from(truth::Truth::new()),
+        ScalarUDF::from(glob::Glob::new()),
+        ScalarUDF::from(printf::Printf::new()),
+        ScalarUDF::from(times::DurMs::new()),
+        ScalarUDF::from(times::ToTime::new(shared(), times::Form::Timestamp)),
+        ScalarUDF::from(times::ToTime::new(shared(), times::Form::Nanoseconds)),
+    ];
+    all.extend(extract_arg::Form::ALL.map(|form| ScalarUDF::from(extract_arg::ExtractArg::new(shared(), form))));
+    all
+}
+
+/// The traces, as a part of functions. DataFusion wants to compare functions.
+#[derive(Debug, Clone)]
+struct SharedTraces(Arc<Traces>);
+
+impl Deref for SharedTraces {
+    type Target = Traces;
+
+    fn deref(&self) -> &Traces {
+        &self.0
+    }
+}
+
+impl PartialEq for SharedTraces {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SharedTraces {}
+
+impl Hash for SharedTraces {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}

@@ -1,0 +1,227 @@
+//! The program `esatto-query`.
+
+#![forbid(unsafe_code)]
+
+mod args;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use esatto_query::{Broken, Format, Options, Output, OutputError, Session, SqlError, Traces, find_files};
+use futures::StreamExt as _;
+
+use crate::args::Args;
+
+/// Exit status if traces are damaged.
+const BROKEN_TRACES: u8 = 3;
+/// Damaged traces that are named.
+const NAMED_TRACES: usize = 20;
+/// Stack of a thread: plans of nested statements are deep.
+const STACK: usize = 64 << 20;
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(status) => status,
+        Err(Failure(message)) => {
+            eprintln!("esatto-query: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Failure(String);
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self(message)
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let (files, sql) = split_arguments(args)?;
+    let (files, are_several) = find_files(&files)?;
+    let format = format_of(args);
+    let memory = args.memory_limit.unwrap_or_else(half_of_memory);
+    let broken = args.broken.map_or(if are_several { Broken::Skip } else { Broken::Keep }, Broken::from);
+    let traces = Traces::new(files, broken, memory / 2)?;
+    let mut options = Options::default();
+    options.memory_limit = memory / 2;
+    options.has_trace_columns = are_several || args.trace_columns;
+    if let Some(threads) = args.threads {
+        options.threads = threads.into();
+    }
+    let threads = options.threads;
+    let mut session = Session::new(traces, &options).map_err(|error| error.to_string())?;
+    for (name, value) in &args.param {
+        session.set_parameter(name, value);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_stack_size(STACK)
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let session = std::sync::Arc::new(session);
+    let (in_task, output) = (std::sync::Arc::clone(&session), args.output.clone());
+    let text = sql.clone();
+    let task = runtime.spawn(async move { answer(&in_task, &text, format, output.as_deref()).await });
+    let done = runtime.block_on(task).map_err(|error| format!("a thread failed: {error}"))?;
+    let has_defects = report_defects(&session);
+    match done {
+        Ok(()) => {}
+        Err(Stop::Sql(error)) => return Err(Failure(show(&error, &sql))),
+        Err(Stop::Output(error)) if error.is_broken_pipe() => {}
+        Err(Stop::Output(error)) => {
+            let place = args.output.as_ref().map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
+            return Err(Failure(format!("cannot write {place}: {error}")));
+        }
+        Err(Stop::Usage(message)) => return Err(Failure(message)),
+    }
+    Ok(if has_defects { ExitCode::from(BROKEN_TRACES) } else { ExitCode::SUCCESS })
+}
+
+/// Splits the arguments into traces and SQL.
+fn split_arguments(args: &Args) -> Result<(Vec<String>, String), Failure> {
+    let mut files = args.arguments.clone();
+    let sql = match &args.file {
+        Some(path) if path == Path::new("-") => {
+            let mut sql = String::new();
+            io::stdin().read_to_string(&mut sql).map_err(|error| format!("cannot read the SQL: {error}"))?;
+            sql
+        }
+        Some(path) => {
+            std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?
+        }
+        None => files.pop().unwrap_or_default(),
+    };
+    if files.is_empty() {
+        let missing = "no trace is named: give the traces first, then the SQL in quotes";
+        return Err(Failure(missing.to_owned()));
+    }
+    if args.file.is_none() && Path::new(&sql).exists() {
+        return Err(Failure(format!(
+            "the last argument is the SQL, but '{sql}' is a file; use --file to read SQL from it"
+        )));
+    }
+    Ok((files, sql))
+}
+
+fn format_of(args: &Args) -> Format {
+    let of_name = || args.output.as_ref()?.extension()?.to_str().and_then(Format::of_extension);
+    args.format.or_else(of_name).unwrap_or(Format::Table)
+}
+
+/// Half of the memory of the machine.
+fn half_of_memory() -> usize {
+    let read = || {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().trim_end_matches(" kB").parse::<usize>().ok()
+    };
+    read().map_or(2 << 30, |kilobytes| kilobytes / 2 * 1024)
+}
+
+/// The end of a run.
+enum Stop {
+    Sql(SqlError),
+    Output(OutputError),
+    Usage(String),
+}
+
+impl From<OutputError> for Stop {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
+}
+
+async fn answer(session: &Session, sql: &str, format: Format, path: Option<&Path>) -> Result<(), Stop> {
+    let statements = session.prepare(sql).map_err(Stop::Sql)?;
+    if statements.is_empty() {
+        return Err(Stop::Usage("the SQL has no statement".to_owned()));
+    }
+    let mut target = Target::open(path)?;
+    let mut results = 0;
+    for statement in &statements {
+        let Some(mut answer) = session.run(statement).await.map_err(Stop::Sql)? else { continue };
+        results += 1;
+        if results > 1 && !format.can_repeat() {
+            return Err(Stop::Usage("several statements return rows, but this format can have one result".to_owned()));
+        }
+        if results > 1 && matches!(format, Format::Table | Format::Csv) {
+            target.writer.write_all(b"\n").map_err(OutputError::from)?;
+        }
+        let mut output = Output::new(&mut target.writer, format, &answer.schema)?;
+        while let Some(batch) = answer.rows.next().await {
+            let batch = batch.map_err(|error| Stop::Sql(session.sql_error(&error)))?;
+            output.write(&batch)?;
+        }
+        output.finish()?;
+    }
+    target.finish().map_err(|error| Stop::Output(error.into()))
+}
+
+/// The place of the rows. A file gets its name when it is whole.
+struct Target {
+    writer: Box<dyn Write + Send>,
+    file: Option<(tempfile::TempPath, PathBuf)>,
+}
+
+impl Target {
+    fn open(path: Option<&Path>) -> Result<Self, OutputError> {
+        let Some(path) = path else {
+            return Ok(Self { writer: Box::new(BufWriter::new(io::stdout())), file: None });
+        };
+        // A device or a pipe cannot be replaced.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok(Self { writer: Box::new(BufWriter::new(File::create(path)?)), file: None });
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".esatto-query-");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
+        Ok(Self { writer: Box::new(BufWriter::new(file)), file: Some((temporary, path.to_owned())) })
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        match self.file {
+            Some((temporary, path)) => temporary.persist(path).map_err(|error| error.error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reports damaged traces. Returns whether there are any.
+fn report_defects(session: &Session) -> bool {
+    let defects = session.traces().defects();
+    for (path, defect) in defects.iter().take(NAMED_TRACES) {
+        eprintln!("esatto-query: {}: {defect}", path.display());
+    }
+    if defects.len() > NAMED_TRACES {
+        eprintln!("esatto-query: … and {} more", defects.len() - NAMED_TRACES);
+    }
+    if !defects.is_empty() {
+        let (count, all) = (defects.len(), session.traces().len());
+        let skipped = session.traces().skipped();
+        let traces = if all == 1 { "trace is" } else { "traces are" };
+        eprintln!("esatto-query: {count} of {all} {traces} damaged; rows of {skipped} are left out");
+    }
+    !defects.is_empty()
+}
+
+/// Shows an error with its line of SQL.
+fn show(error: &SqlError, sql: &str) -> String {
+    let Some(place) = error.place else { return error.to_string() };
+    let line = usize::try_from(place.line - 1).ok().and_then(|line| sql.lines().nth(line));
+    let Some(line) = line else { return error.to_string() };
+    let column = usize::try_from(place.column - 1).unwrap_or(0);
+    // A long line is shown around the place.
+    let start = column.saturating_sub(60);
+    let part: String = line.chars().skip(start).take(100).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    let marker = " ".repeat(column - start);
+    format!("{error}\n  {part}\n  {marker}^")
+}

@@ -1,0 +1,310 @@
+//! A session: tables, views and functions over traces, and the statements on them.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::{DataFusionError, ScalarValue, SchemaError};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
+
+use crate::script::{Parameters, Parsed, parameter_value, parse};
+use crate::sql_error::SqlError;
+use crate::trace_table::{TRACE_COLUMNS, TraceTable};
+use crate::traces::Traces;
+use crate::views::{VIEWS, view};
+use crate::{fallback, functions, table_arguments, table_functions};
+
+/// Options of a session.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bytes of memory that queries may take, beside those of traces.
+    pub memory_limit: usize,
+    /// Threads that work on a query.
+    pub threads: usize,
+    /// Tables have columns that tell traces apart.
+    pub has_trace_columns: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { memory_limit: 1 << 30, threads, has_trace_columns: false }
+    }
+}
+
+/// A session.
+pub struct Session {
+    context: SessionContext,
+    traces: Arc<Traces>,
+    has_trace_columns: bool,
+    aggregates: HashSet<String>,
+    parameters: Parameters,
+    views: Mutex<HashSet<&'static str>>,
+}
+
+/// A statement that has been parsed.
+#[derive(Debug, Clone)]
+pub struct Prepared(Parsed);
+
+/// The rows that a statement returns.
+#[non_exhaustive]
+pub struct Answer {
+    /// Names and types of the columns.
+    pub schema: SchemaRef,
+    /// The rows.
+    pub rows: SendableRecordBatchStream,
+}
+
+impl core::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Answer").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Session {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Session").field("traces", &self.traces).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Makes a session. No trace is opened.
+    ///
+    /// # Errors
+    ///
+    /// DataFusion cannot be set up.
+    pub fn new(traces: Traces, options: &Options) -> Result<Self, SqlError> {
+        let traces = Arc::new(traces);
+        let mut config = SessionConfig::new()
+            .with_target_partitions(options.threads.max(1))
+            .with_batch_size(esatto_tables::BATCH_ROWS)
+            .with_information_schema(true);
+        let parser = &mut config.options_mut().sql_parser;
+        parser.collect_spans = true;
+        // As in SQLite: NULL is the least value.
+        parser.default_null_ordering = "nulls_min".to_owned();
+        let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_limit), TOP_CONSUMERS);
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc();
+        let runtime = runtime.map_err(|error| SqlError::new(error.to_string()))?;
+        let context = SessionContext::new_with_config_rt(config, runtime);
+        for function in functions::all(&traces) {
+            context.register_udf(function);
+        }
+        for (name, function) in table_functions::all(&traces, options.has_trace_columns) {
+            context.register_udtf(name, function);
+        }
+        for table in esatto_tables::tables() {
+            let provider = TraceTable::new(Arc::clone(&traces), table, options.has_trace_columns);
+            let before = context.register_table(table.name, Arc::new(provider));
+            before.map_err(|error| SqlError::new(error.to_string()))?;
+        }
+        let aggregates = context.state().aggregate_functions().keys().cloned().collect();
+        Ok(Self {
+            context,
+            traces,
+            has_trace_columns: options.has_trace_columns,
+            aggregates,
+            parameters: Parameters::new(),
+            views: Mutex::default(),
+        })
+    }
+
+    /// Sets the value of a parameter: a number if it looks like one, else a text.
+    pub fn set_parameter(&mut self, name: &str, value: &str) {
+        self.parameters.insert(name.to_owned(), parameter_value(value));
+    }
+
+    /// Returns the traces.
+    pub fn traces(&self) -> &Traces {
+        &self.traces
+    }
+
+    /// Parses all statements of a text.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in the syntax, or a parameter without a value.
+    pub fn prepare(&self, sql: &str) -> Result<Vec<Prepared>, SqlError> {
+        Ok(parse(sql, &self.parameters)?.into_iter().map(Prepared).collect())
+    }
+
+    /// Runs a statement; `None` if it returns no rows.
+    ///
+    /// # Errors
+    ///
+    /// A name is wrong, or an operation fails.
+    pub async fn run(&self, prepared: &Prepared) -> Result<Option<Answer>, SqlError> {
+        let Parsed { statement, words, place } = &prepared.0;
+        check_kind(statement).map_err(|error| error.at(*place))?;
+        for word in words {
+            self.add_view(word).await?;
+        }
+        let mut statement = statement.clone();
+        self.evaluate_arguments(&mut statement).await.map_err(|error| self.sql_error(&error))?;
+        let answer = self.plan_and_run(statement).await;
+        answer.map_err(|error| self.sql_error(&error))
+    }
+
+    /// Makes an error of DataFusion an error of SQL.
+    pub fn sql_error(&self, error: &DataFusionError) -> SqlError {
+        let state = self.context.state();
+        let mut tables = self.table_names();
+        tables.extend(VIEWS.iter().map(|view| view.name.to_owned()));
+        let scalar = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let functions: Vec<String> =
+            scalar.chain(state.window_functions().keys()).chain(state.table_functions().keys()).cloned().collect();
+        SqlError::of_datafusion(error, &tables, &functions)
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        let schemas = self.context.catalog("datafusion").and_then(|catalog| catalog.schema("public"));
+        schemas.map(|schema| schema.table_names()).unwrap_or_default()
+    }
+
+    /// Evaluates the subqueries that are arguments of table functions, because DataFusion takes
+    /// only constants there.
+    async fn evaluate_arguments(&self, statement: &mut Statement) -> Result<(), DataFusionError> {
+        for query in table_arguments::subqueries(statement) {
+            let answer = self.plan_and_run(Statement::Query(Box::new(query))).await?;
+            let batches = match answer {
+                Some(answer) => datafusion::physical_plan::common::collect(answer.rows).await?,
+                None => Vec::new(),
+            };
+            let first = batches.iter().find(|batch| batch.num_rows() > 0 && batch.num_columns() > 0);
+            let value = first.map(|batch| ScalarValue::try_from_array(batch.column(0), 0)).transpose()?;
+            let value = value.unwrap_or(ScalarValue::Null);
+            table_arguments::replace_first(statement, &value);
+        }
+        Ok(())
+    }
+
+    /// Runs a statement. If DataFusion refuses it, forms that SQLite accepts are translated.
+    async fn plan_and_run(&self, mut statement: Statement) -> Result<Option<Answer>, DataFusionError> {
+        let mut replaced = HashSet::new();
+        let (mut has_aggregated, mut has_reduced) = (false, false);
+        loop {
+            let error = match self.try_run(&statement).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let is_mended = match missing_column(&error) {
+                Some(name) => {
+                    fallback::replace_name(&mut statement, &name)
+                        && replaced.insert(name)
+                        && replaced.len() < MAX_RETRIES
+                }
+                None if is_about_groups(&error) && !has_aggregated => {
+                    has_aggregated = true;
+                    fallback::aggregate_bare_columns(&mut statement, &self.aggregates)
+                }
+                None if error.to_string().contains("Correlated scalar subquery must be aggregated") && !has_reduced => {
+                    has_reduced = true;
+                    fallback::aggregate_subqueries(&mut statement, &self.aggregates)
+                }
+                None => false,
+            };
+            if !is_mended {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn try_run(&self, statement: &Statement) -> Result<Option<Answer>, DataFusionError> {
+        let state = self.context.state();
+        let plan = state.statement_to_plan(DfStatement::Statement(Box::new(statement.clone()))).await?;
+        let has_rows = !matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
+        let frame = self.context.execute_logical_plan(plan).await?;
+        if !has_rows {
+            return Ok(None);
+        }
+        let plan = frame.create_physical_plan().await?;
+        let rows = execute_stream(plan, self.context.task_ctx())?;
+        Ok(Some(Answer { schema: rows.schema(), rows }))
+    }
+
+    /// Adds a view, and those that it uses, if there is one with this name.
+    async fn add_view(&self, name: &str) -> Result<(), SqlError> {
+        let Some(view) = view(name) else { return Ok(()) };
+        if !self.views.lock().unwrap_or_else(PoisonError::into_inner).insert(view.name) {
+            return Ok(());
+        }
+        let sql = format!("create view {} as {}", view.name, self.with_trace_columns(view.sql));
+        for statement in parse(&sql, &Parameters::new())? {
+            for word in statement.words.iter().filter(|word| *word != name) {
+                Box::pin(self.add_view(word)).await?;
+            }
+            self.try_run(&statement.statement).await.map_err(|error| self.sql_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Fills in the columns that tell traces apart.
+    fn with_trace_columns(&self, sql: &str) -> String {
+        let mut out = String::new();
+        let mut rest = sql;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (table, after) = after.split_once('}').expect("a view is well-formed");
+            out.push_str(before);
+            for (column, _) in TRACE_COLUMNS.iter().filter(|_| self.has_trace_columns) {
+                out.push_str(&match table.strip_prefix("min ") {
+                    Some(table) => format!(", min({table}.{column}) as {column}"),
+                    None => format!(", {table}.{column}"),
+                });
+            }
+            rest = after;
+        }
+        out + rest
+    }
+}
+
+/// Consumers of memory that an error names.
+const TOP_CONSUMERS: core::num::NonZeroUsize = core::num::NonZeroUsize::new(3).expect("it is not 0");
+
+/// Names that are replaced in a statement before it is an error.
+const MAX_RETRIES: usize = 20;
+
+/// Statements that read: no statement writes a file or reads another one than the traces.
+fn check_kind(statement: &Statement) -> Result<(), SqlError> {
+    let is_allowed = match statement {
+        Statement::Query(query) => !query.to_string().is_empty(),
+        Statement::CreateView(_)
+        | Statement::Explain { .. }
+        | Statement::ExplainTable { .. }
+        | Statement::ShowTables { .. }
+        | Statement::ShowColumns { .. }
+        | Statement::ShowFunctions { .. } => true,
+        Statement::CreateTable(create) => create.query.is_some() && create.location.is_none(),
+        Statement::Drop { object_type, .. } => matches!(object_type, ObjectType::Table | ObjectType::View),
+        _ => false,
+    };
+    if is_allowed {
+        return Ok(());
+    }
+    let text = statement.to_string();
+    let kind: Vec<&str> = text.split_whitespace().take(2).collect();
+    Err(SqlError::new(format!("a statement '{} …' is not supported", kind.join(" ")))
+        .help("there are SELECT, CREATE TABLE … AS, CREATE VIEW, DROP, EXPLAIN, DESCRIBE and SHOW TABLES"))
+}
+
+fn missing_column(error: &DataFusionError) -> Option<String> {
+    match error.find_root() {
+        DataFusionError::SchemaError(schema, _) => match &**schema {
+            SchemaError::FieldNotFound { field, .. } if field.relation.is_none() => Some(field.name().to_owned()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_about_groups(error: &DataFusionError) -> bool {
+    let text = error.to_string();
+    text.contains("must appear in the GROUP BY clause") || text.contains("must be in GROUP BY")
+}

@@ -1,0 +1,102 @@
+//! Statements, parameters, functions and views.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use crate::{TRACE, csv, folder, rows, trace};
+
+#[test]
+fn tables_and_views_made_by_statements_last_until_the_end() {
+    let sql = "create table long as select name, dur from slice where dur > 1000;
+        create view names as select distinct name from long;
+        select count(*) as n from names; drop view names";
+    assert_eq!(csv(sql), "4\n");
+}
+
+#[test]
+fn sql_comes_from_a_file_or_the_standard_input() {
+    let path = folder("sql").join("query.sql");
+    std::fs::write(&path, "-- a comment\nselect count(*) as n from slice;\n").expect("a file can be written");
+    assert_eq!(rows(&[&trace(TRACE), "-f", &path.to_string_lossy(), "--format", "csv"]), "n\n1503\n");
+    let mut command = crate::command(&[&trace(TRACE), "-f", "-", "--format", "csv"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program runs");
+    child.stdin.take().expect("a pipe").write_all(b"select 1 as one").expect("it reads");
+    assert_eq!(child.wait_with_output().expect("it ends").stdout, b"one\n1\n");
+}
+
+#[test]
+fn parameters_have_types() {
+    let sql = "select count(*) as n, typeof_name from (select 'x' as typeof_name) t, slice
+        where name = $name and depth = :depth and dur > ? group by 2";
+    let args = ["--param", "name=draw", "-p", "depth=1", "-p", "1=0", "--format", "csv"];
+    let mut all = vec![trace(TRACE), sql.to_owned()];
+    all.extend(args.map(str::to_owned));
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(rows(&all), "n,typeof_name\n300,x\n");
+    // A value cannot end the text that it is.
+    let sql = "select $v as v";
+    let value = "v=' or 1=1; --";
+    assert_eq!(rows(&[&trace(TRACE), sql, "-p", value, "--format", "csv"]), "v\n' or 1=1; --\n");
+}
+
+#[test]
+fn names_of_tables_and_columns_have_no_case() {
+    assert_eq!(csv("SELECT Count(*) AS N FROM SLICE WHERE NAME = 'frame' AND Slice.DEPTH = 0"), "300\n");
+}
+
+#[test]
+fn times_and_durations_are_converted() {
+    assert_eq!(csv("select dur_ms(1500000), dur_ms(-1)"), "1.5,\n");
+    let time = csv("select to_time(min(ts)) as t, to_realtime(min(ts)) > 1700000000000000000 from slice");
+    assert!(time.starts_with("2026-") && time.ends_with("Z,true\n"), "{time}");
+}
+
+#[test]
+fn self_time_is_the_time_without_inner_slices() {
+    let sql = "select sum(self_dur) = (select sum(dur) from slice where depth = 0) as same from slice_self_dur";
+    assert_eq!(csv(sql), "true\n");
+}
+
+#[test]
+fn trees_of_slices_can_be_joined() {
+    let sql = "select s.depth, count(a.id) as n, max(a.distance) as far
+        from slice s join ancestors() a on a.start_id = s.id group by 1 order by 1";
+    let by_join = csv(sql);
+    assert!(by_join.lines().next().is_some_and(|line| line.starts_with("1,")), "{by_join}");
+    assert!(by_join.lines().all(|line| {
+        let numbers: Vec<u64> = line.split(',').map(|cell| cell.parse().expect("a number")).collect();
+        numbers[0] == numbers[2] && numbers[1].is_multiple_of(numbers[0])
+    }));
+    let down = csv("select count(*) from slice s join descendants() d on d.start_id = s.id");
+    let up = csv("select count(*) from ancestors()");
+    assert_eq!(down, up);
+    assert_eq!(csv("select count(*) from ancestors(-1)"), "0\n");
+    assert_eq!(csv("select count(*) from descendants(9223372036854775807)"), "0\n");
+    assert_eq!(csv("select count(*) from flow_following(null)"), "0\n");
+}
+
+#[test]
+fn utilization_is_between_nothing_and_all() {
+    let trace = trace("official-v56-long-two-buffers.pftrace");
+    let sql = "select count(*) as n, min(utilization) >= 0 and max(utilization) <= 1 as fits from cpu_utilization";
+    let text = rows(&[&trace, sql, "--format", "csv"]);
+    assert!(text == "n,fits\n0,\n" || text.ends_with(",true\n"), "{text}");
+}
+
+#[test]
+fn every_table_and_view_can_be_read() {
+    let views = esatto_query::views().map(|(name, _)| name);
+    for name in esatto_tables::tables().iter().map(|table| table.name).chain(views) {
+        for columns in [&[][..], &["--trace-columns"]] {
+            let sql = format!("select * from {name} limit 3");
+            let mut args = vec![trace(TRACE), sql, "--format".to_owned(), "json".to_owned()];
+            args.extend(columns.iter().map(|&arg| arg.to_owned()));
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let text = rows(&args);
+            let found: serde_json::Value =
+                serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let first = &found[0];
+            assert!(first.is_null() || first.get("trace_file").is_some() != columns.is_empty(), "{name}: {first}");
+        }
+    }
+}
