@@ -9,6 +9,7 @@
 //! list ──── programs of a service
 //! sessions, snapshot, top ─ sessions of a service
 //! info, check, dump ─ esatto-inputs, esatto-trace
+//! query ─── the program esatto-query
 //! report ── esatto-report
 //! view, ui-bridge ── esatto-ui-server, a browser
 //! convert ─ esatto-convert
@@ -70,8 +71,8 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 use crate::commands::{
-    check, completions, convert, cut, demo, dump, info, list, man, merge, record, redact, report, sessions, snapshot,
-    top,
+    check, completions, convert, cut, demo, dump, info, list, man, merge, query, record, redact, report, sessions,
+    snapshot, top,
 };
 use crate::commands::{ui_bridge, view};
 use crate::console::say;
@@ -100,6 +101,7 @@ fn main() -> ExitCode {
         Command::UiBridge(args) => ui_bridge::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
+        Command::Query(args) => query::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Cut(args) => cut::run(&args),
         Command::Merge(args) => merge::run(&args),

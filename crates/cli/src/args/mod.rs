@@ -68,6 +68,9 @@ pub(crate) enum Command {
     Check(Check),
     /// Print the packets of a trace
     Dump(Dump),
+    /// Ask traces with SQL; runs the program esatto-query, which is installed apart
+    #[command(disable_help_flag = true)]
+    Query(Query),
     /// Convert a trace to another format
     Convert(Convert),
     /// Write the part of a trace between two times as a trace of its own
@@ -136,6 +139,13 @@ impl Stage {
 pub(crate) struct Traced {
     /// Options of traced; see `esatto traced --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub(crate) args: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Query {
+    /// Traces, SQL and options of esatto-query; see `esatto query --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     pub(crate) args: Vec<OsString>,
 }
 

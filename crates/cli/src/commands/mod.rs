@@ -12,6 +12,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod merge;
 mod merge_archive;
+pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod report;
