@@ -34,7 +34,6 @@ pub(crate) fn run() -> Result<(), String> {
     shell::heading("clippy");
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     check("clippy", shell::run(shell::cargo().args(clippy)));
-    check("clippy of query", query::clippy());
     shell::heading("docs");
     let docs = ["doc", "--workspace", "--no-deps"];
     check("docs", shell::run(shell::cargo().args(docs).env("RUSTDOCFLAGS", "-D warnings")));

@@ -11,6 +11,7 @@ type Step = fn(&mut Tally, &Skips) -> Result<(), String>;
 const STEPS: &[(&str, &str, Step)] = &[
     ("ignored", "run the tests marked #[ignore = \"soak…\"]", ignored),
     ("loom", "run the loom models with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
+    ("query", "check and test the workspace query/, whose dependencies take minutes to compile", query),
     (
         "conformance",
         "compare generated code with prost's for ESATTO_CONFORMANCE_SEEDS (5) sets of schemas",
@@ -143,6 +144,11 @@ fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     tally.check("simulation of the RPC library", crate::sim::run(&args(&rpc)));
     tally.check("planted bugs", crate::sim::run(&args(&["--planted", "all", "--seeds", "1000"])));
     Ok(())
+}
+
+fn query(tally: &mut Tally, skips: &Skips) -> Result<(), String> {
+    tally.check("clippy of query", crate::query::clippy());
+    crate::query::test(tally, skips.file())
 }
 
 fn packages(tally: &mut Tally, _: &Skips) -> Result<(), String> {

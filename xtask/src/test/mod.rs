@@ -9,7 +9,7 @@ pub(crate) use libtest::Run;
 pub(crate) use skips::Skips;
 pub(crate) use tally::Tally;
 
-use crate::{api, checks, peers, query, shell};
+use crate::{api, checks, peers, shell};
 use std::time::Instant;
 
 /// Runs everything. With arguments: only `cargo test` with those arguments, for one's own work.
@@ -46,8 +46,6 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     tally.add(libtest::run(&mut tests, Run::default())?);
 
     if args.is_empty() {
-        shell::heading("tests of query");
-        query::test(&mut tally, skips.file())?;
         checks::run(&mut tally)?;
         shell::heading("public API");
         let compared = match api::lists() {
