@@ -70,7 +70,7 @@ mod tests {
         let names: [&[u8]; 10] = [
             b"my new.cfg",
             b"it's",
-            b"we ird \"nam\\e$x.pftrace",
+            b"we ird \"na\\me$x.pftrace",
             b"$(touch x)`id`",
             b"new\nline\ttab",
             b"~/x *?[a]{b,c};&|<>#!",
