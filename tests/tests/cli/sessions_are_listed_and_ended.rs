@@ -77,7 +77,7 @@ fn a_service_of_perfetto() {
         harness.wait_for_sessions(1);
         assert_eq!(sessions(&harness)[0]["name"], "mine");
         let (is_ended, said) = stop(&harness, "mine");
-        assert!(!is_ended && said.contains("does not tell which program controls it"), "{said}");
+        assert!(!is_ended && said.contains("does not tell who controls it"), "{said}");
         Ok(())
     });
 }
