@@ -277,6 +277,13 @@ fn a_buffer_that_the_kernel_refuses_has_the_usual_size() {
             .collect();
         let expected = "KiB instead";
         assert!(told.iter().any(|told| String::from_utf8_lossy(told).contains(expected)), "{told:?}");
+        // A buffer that is larger than the usual one keeps its size.
+        std::fs::write(tracefs.instance().join("buffer_size_kb"), "16384").expect("a size");
+        let larger = tracefs.read("buffer_size_kb");
+        let config = FtraceConfig { buffer_size_kb: Some(64 << 20), ..tracefs.config() };
+        source.set_up(instance(2, config)).expect("a source");
+        assert_eq!(tracefs.read("buffer_size_kb"), larger);
+        source.stop(InstanceId(2));
     });
 }
 

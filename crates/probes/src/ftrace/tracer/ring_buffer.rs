@@ -71,9 +71,11 @@ impl Tracer {
             }
             let Err(error) = self.changes.set(&file, &kb.to_string(), &original.to_string()) else { continue };
             // A buffer of the usual size loses less than the few KiB that the kernel begins with.
+            // One that is larger already may be that of another program.
             let default = default_kb.min(kb);
-            let usual = self.changes.set(&file, &default.to_string(), &original.to_string());
-            let has = if usual.is_ok() { default } else { original };
+            let is_grown =
+                original < default && self.changes.set(&file, &default.to_string(), &original.to_string()).is_ok();
+            let has = if is_grown { default } else { original };
             let reason = format!("{error}: the kernel's buffer of each CPU has {has} KiB instead");
             log::warn!("{reason}");
             failures.buffer_size.get_or_insert(reason);
