@@ -99,13 +99,12 @@ pub fn may_be_trace(beginning: &[u8]) -> bool {
 fn begins_with_packet(beginning: &[u8]) -> bool {
     let mut rest = beginning;
     let Some(Some(packet)) = next_packet(&mut rest) else { return false };
-    let mut fields = Fields::new(packet);
-    let is_usual = fields.by_ref().any(|field| field.id >= TRUSTED_PACKET_SEQUENCE_ID);
+    let is_usual = Fields::new(packet).any(|field| field.id >= TRUSTED_PACKET_SEQUENCE_ID);
     is_usual && Fields::new(packet).check().is_ok()
 }
 
-/// Returns the kind of a file in an archive by its name, for one whose beginning tells none: its
-/// first packet is damaged, or it is a text.
+/// Returns whether a file in an archive has the name of a trace. It decides about a file whose
+/// beginning tells no kind, because its first packet is damaged.
 pub(crate) fn is_named_like_trace(name: &str) -> bool {
     const ENDINGS: [&str; 4] = [".pftrace", ".perfetto-trace", ".perfetto", ".pb"];
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
