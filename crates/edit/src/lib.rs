@@ -20,5 +20,5 @@ mod redact;
 
 pub use bounds::Bounds;
 pub use cut::{Cut, CutCounts};
-pub use merge::{Merge, MergeError};
+pub use merge::{Merge, MergeError, SAME_BOOT_NS};
 pub use redact::Redact;

@@ -17,7 +17,7 @@ use crate::packet::{append_message, last, without};
 
 /// Largest difference of what the time of day is ahead of the trace clock in two traces of one
 /// boot. The time of day may be set while a machine runs.
-const SAME_BOOT_NS: u64 = 60_000_000_000;
+pub const SAME_BOOT_NS: u64 = 60_000_000_000;
 /// The clock `CLOCK_BOOTTIME`.
 const BOOTTIME: u64 = 6;
 /// The first clock that belongs to a sequence.

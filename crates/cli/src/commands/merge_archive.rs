@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use esatto_edit::SAME_BOOT_NS;
 use esatto_inputs::{ArchiveFile, ArchiveKind, write_archive};
 use esatto_protozero::Fields;
 use esatto_schema::{system_info, trace_packet::field};
@@ -16,9 +17,6 @@ use crate::failure::{Attempt as _, Failure};
 use crate::result_file::ResultFile;
 use crate::trace_input::TraceInput;
 
-/// Largest difference of what the time of day is ahead of the trace clock in two traces of one
-/// boot. The time of day may be set while a machine runs.
-const SAME_BOOT_NS: u64 = 60_000_000_000;
 /// The machine of a trace's service.
 const HOST: u32 = 0;
 
