@@ -19,6 +19,8 @@ pub(crate) struct Damage {
     error: Option<(String, bool)>,
     number: u64,
     is_torn: bool,
+    /// The error is of one of several traces.
+    is_of_part: bool,
     unread_bytes: Option<u64>,
 }
 
@@ -27,6 +29,7 @@ impl Damage {
         self.number += 1;
         self.is_torn |= error.is_end_of_file();
         let ends = error.ends_reading();
+        self.is_of_part |= matches!(error, Error::InPart { .. });
         if ends || self.error.is_none() {
             self.error = Some((error.to_string(), ends));
         }
@@ -57,6 +60,9 @@ impl Damage {
             number => format!(" ({number} errors)"),
         };
         match (ends, self.unread_bytes) {
+            (true, _) if self.is_of_part => {
+                say!("{file} is damaged: {error}{more}. What follows in that trace is not {done}, everything else is");
+            }
             (true, _) if self.is_torn => say!("{file} is torn: {error}{more}. Everything before it is {done}"),
             (true, Some(bytes)) if bytes > 0 => {
                 say!(

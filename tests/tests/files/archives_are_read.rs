@@ -266,6 +266,10 @@ fn a_damaged_trace_in_an_archive_is_told() {
             let told = String::from_utf8_lossy(&output.stdout);
             assert_eq!(output.status.code(), Some(1), "{place}: {told}{}", said(&output));
             assert!(told.contains("x.pftrace: damaged") && told.contains("y.pftrace: sound"), "{place}: {told}");
+            let json = harness.path("out.json");
+            let output = esatto(&[&"convert", &archive, &"--to", &"chrome-json", &"--force", &"-o", &json]);
+            assert_eq!(output.status.code(), Some(3), "{place}: {}", said(&output));
+            assert!(!said(&output).contains("nothing after it"), "the other trace is there: {}", said(&output));
         }
     }
 }
