@@ -125,15 +125,19 @@ fn refuse_equals(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Notes the identity of a trace, and tells if another one has it: a copy of it.
+/// Notes the identity of a trace, and tells once if another one has it: a copy of it.
 fn note_uuid(uuids: &mut HashMap<Vec<u8>, PathBuf>, packet: &[u8], file: &Path) {
     let Some(uuid) = Fields::new(packet).find(|f| f.id == field::TRACE_UUID) else { return };
-    match uuids.get(uuid.as_bytes()) {
+    match uuids.get_mut(uuid.as_bytes()) {
         Some(other) if other != file => {
-            let [file, other] = [file, other.as_path()].map(|file| Line(file.display()));
+            let names = [file, other.as_path()].map(|file| Line(file.display()));
             say!(
-                "{file} is a part or a copy of the recording of {other}: events that both have are in the result twice"
+                "{} is a part or a copy of the recording of {}: events that both have are in the result twice",
+                names[0],
+                names[1]
             );
+            // A trace may tell its identity very often.
+            file.clone_into(other);
         }
         Some(_) => {}
         None => _ = uuids.insert(uuid.as_bytes().to_vec(), file.to_owned()),
