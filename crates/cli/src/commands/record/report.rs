@@ -84,8 +84,8 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
         let sources = config.data_sources.iter().filter_map(|source| source.config.as_deref());
         let mut policies = sources.filter_map(|source| source.buffer_exhausted_policy);
         let rest = if policies.any(|policy| policy == BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP) {
-            ". Its threads waited 30 s in vain: each that has written keeps 4 KiB of it, so there may be more such \
-             threads than room for them"
+            ". Its threads waited in vain, up to 30 s: each thread that has written keeps 4 KiB of it, so there may be \
+             no room for all of them"
         } else {
             ", or let its threads wait (`buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP` in the config of \
              the data source, `stall` in a `SessionConfig`)"
