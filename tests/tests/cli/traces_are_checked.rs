@@ -105,4 +105,11 @@ fn one_that_is_not_there() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("cannot read the trace /nonexistent"), "{}", said(&output));
     assert!(said(&output).contains("track-events.pftrace: sound. "), "the others are checked: {}", said(&output));
+    let output = check(&[Path::new("/nonexistent"), &trace("track-events")], &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let verdicts: Vec<&str> =
+        json.as_array().expect("a list").iter().filter_map(|one| one["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["cannot be read", "sound"]);
+    let why = json[0]["findings"][0]["title"].as_str().expect("a reason");
+    assert!(why.contains("No such file"), "{why}");
 }

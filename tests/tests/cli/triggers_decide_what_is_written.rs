@@ -275,3 +275,14 @@ fn a_program_that_ends_at_once_still_tells_its_trigger() {
     recording.program.signal(Signal::INT);
     recording.program.wait();
 }
+
+#[test]
+fn the_command_that_tells_a_trigger_has_help_and_wants_a_name() {
+    let harness = Harness::new();
+    let help = harness.command(esatto_bin()).args(["trigger", "--help"]).output().expect("it runs");
+    assert_eq!(help.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&help.stdout).contains("esatto trigger <TRIGGER>..."), "{help:?}");
+    let without = harness.command(esatto_bin()).arg("trigger").output().expect("it runs");
+    assert_eq!(without.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&without.stderr).contains("<TRIGGER>..."), "{without:?}");
+}

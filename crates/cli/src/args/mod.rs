@@ -46,7 +46,6 @@ pub(crate) enum Command {
     #[command(disable_help_flag = true)]
     Perfetto(Perfetto),
     /// Activate triggers that sessions wait for
-    #[command(disable_help_flag = true)]
     Trigger(Trigger),
     /// List the programs that are connected to the tracing service, and what they offer
     List(List),
@@ -173,7 +172,7 @@ pub(crate) struct Perfetto {
 #[derive(Debug, Args)]
 pub(crate) struct Trigger {
     /// Names of the triggers
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "TRIGGER")]
+    #[arg(required = true, value_name = "TRIGGER")]
     pub(crate) args: Vec<OsString>,
 }
 

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
             Err(failure) => {
                 worst = Verdict::Damaged;
                 say!("esatto: {failure}");
+                objects.push(unreadable(&traces, &failure));
                 continue;
             }
         };
@@ -206,6 +207,16 @@ fn to_json(result: &Checked, verdict: Verdict) -> serde_json::Value {
         "slices": result.slices,
         "duration_ns": result.duration_ns,
         "findings": findings,
+    })
+}
+
+/// Describes a trace that cannot be read.
+fn unreadable(traces: &Traces, failure: &Failure) -> serde_json::Value {
+    json!({
+        "file": first(traces).to_string_lossy(),
+        "is_sound": false,
+        "verdict": "cannot be read",
+        "findings": [{ "level": "damaged", "title": failure.to_string(), "text": "", "remedy": "" }],
     })
 }
 

@@ -143,8 +143,9 @@ impl Cut {
                 let Some(bundle) = ftrace::cut(bytes, range) else { return self.strip(packet, &found, &mut keep) };
                 let cpu = ftrace::cpu(packet);
                 self.counts.events += 1;
+                // Its packet is not of the interval, so it is not counted.
                 if let Some(switch) = self.switches.remove(&(found.machine, cpu)) {
-                    self.keep(&found, &switch, &mut keep)?;
+                    keep(&switch)?;
                 }
                 self.keep(&found, &bundle, &mut keep)
             }
