@@ -76,7 +76,7 @@ fn parse_parameter(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn parse_size(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|ch: char| !ch.is_ascii_digit());
     let number: usize = digits.parse().map_err(|_| format!("'{text}' is no size; write 512M or 8G"))?;
     let shift = match text[digits.len()..].to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {

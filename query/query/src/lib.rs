@@ -19,6 +19,7 @@
 mod dialect;
 mod fallback;
 mod functions;
+mod lake_table;
 mod output;
 mod rewrite;
 mod script;

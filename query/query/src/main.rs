@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod lake_args;
+mod lake_commands;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
@@ -10,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use esatto_lake::Lake;
 use esatto_query::{Broken, Format, Options, Output, OutputError, Session, SqlError, Traces, find_files};
 use futures::StreamExt as _;
 
 use crate::args::Args;
+use crate::lake_args::{ExportArgs, LakeArgs};
 
 /// Exit status if traces are damaged.
 const BROKEN_TRACES: u8 = 3;
@@ -23,7 +27,13 @@ const NAMED_TRACES: usize = 20;
 const STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let mut words = std::env::args_os();
+    let result = match std::env::args_os().nth(1).as_deref().and_then(|word| word.to_str()) {
+        Some("export") => lake_commands::export(&ExportArgs::parse_from(words.skip(1))),
+        Some("lake") => lake_commands::lake(&LakeArgs::parse_from(words.skip(1))),
+        _ => run(&Args::parse_from(&mut words)),
+    };
+    match result {
         Ok(status) => status,
         Err(Failure(message)) => {
             eprintln!("esatto-query: {message}");
@@ -42,27 +52,35 @@ impl From<String> for Failure {
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (files, sql) = split_arguments(args)?;
-    let (files, are_several) = find_files(&files)?;
     let format = format_of(args);
     let memory = args.memory_limit.unwrap_or_else(half_of_memory);
-    let broken = args.broken.map_or(if are_several { Broken::Skip } else { Broken::Keep }, Broken::from);
-    let traces = Traces::new(files, broken, memory / 2)?;
     let mut options = Options::default();
     options.memory_limit = memory / 2;
-    options.has_trace_columns = are_several || args.trace_columns;
     if let Some(threads) = args.threads {
         options.threads = threads.into();
     }
-    let threads = options.threads;
-    let mut session = Session::new(traces, &options).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(options.threads)
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let mut session = match lake_of(&files)? {
+        Some(lake) => {
+            options.memory_limit = memory;
+            runtime.block_on(Session::of_lake(&lake, &options)).map_err(|error| error.to_string())?
+        }
+        None => {
+            let (files, are_several) = find_files(&files)?;
+            let broken = args.broken.map_or(if are_several { Broken::Skip } else { Broken::Keep }, Broken::from);
+            options.has_trace_columns = are_several || args.trace_columns;
+            let traces = Traces::new(files, broken, memory / 2)?;
+            Session::new(traces, &options).map_err(|error| error.to_string())?
+        }
+    };
     for (name, value) in &args.param {
         session.set_parameter(name, value);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
-        .thread_stack_size(STACK)
-        .build()
-        .map_err(|error| format!("cannot start threads: {error}"))?;
     let session = std::sync::Arc::new(session);
     let (in_task, output) = (std::sync::Arc::clone(&session), args.output.clone());
     let text = sql.clone();
@@ -80,6 +98,19 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Err(Stop::Usage(message)) => return Err(Failure(message)),
     }
     Ok(if has_defects { ExitCode::from(BROKEN_TRACES) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the lake that the arguments name.
+fn lake_of(arguments: &[String]) -> Result<Option<Lake>, Failure> {
+    if !arguments.iter().any(|argument| Lake::is_lake(argument)) {
+        return Ok(None);
+    }
+    match arguments {
+        [lake] => Ok(Some(Lake::open(lake).map_err(|error| error.to_string())?)),
+        _ => {
+            Err(Failure("a query can have one lake, and nothing beside it; export the traces into the lake".to_owned()))
+        }
+    }
 }
 
 /// Splits the arguments into traces and SQL.

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::catalog::view::ViewTable;
 use datafusion::common::{DataFusionError, ScalarValue, SchemaError};
+use datafusion::datasource::MemTable;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -13,7 +16,9 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
+use esatto_lake::Lake;
 
+use crate::lake_table::{LakeTable, LakeTraces};
 use crate::script::{Parameters, Parsed, parameter_value, parse};
 use crate::sql_error::SqlError;
 use crate::trace_table::{TRACE_COLUMNS, TraceTable};
@@ -44,7 +49,8 @@ impl Default for Options {
 pub struct Session {
     context: SessionContext,
     traces: Arc<Traces>,
-    has_trace_columns: bool,
+    /// Columns that tell traces apart.
+    trace_columns: Vec<String>,
     aggregates: HashSet<String>,
     parameters: Parameters,
     views: Mutex<HashSet<&'static str>>,
@@ -82,7 +88,53 @@ impl Session {
     ///
     /// DataFusion cannot be set up.
     pub fn new(traces: Traces, options: &Options) -> Result<Self, SqlError> {
+        let session = Self::without_tables(traces, options)?;
+        for table in esatto_tables::tables() {
+            let provider = TraceTable::new(Arc::clone(&session.traces), table, options.has_trace_columns);
+            session.add_table(table.name, Arc::new(provider))?;
+        }
+        Ok(session)
+    }
+
+    /// Makes a session over a lake, and reads its catalogue.
+    ///
+    /// # Errors
+    ///
+    /// The catalogue cannot be read, or DataFusion cannot be set up.
+    pub async fn of_lake(lake: &Lake, options: &Options) -> Result<Self, SqlError> {
+        let mut session = Self::without_tables(Traces::of_lake(), options)?;
+        let failed = |error: DataFusionError| match error {
+            DataFusionError::External(error) => SqlError::new(error.to_string()),
+            error => SqlError::new(error.to_string()),
+        };
+        let traces = Arc::new(LakeTraces::new(lake, &session.context).map_err(failed)?);
+        session.trace_columns = traces.trace_fields().iter().map(|field| field.name().clone()).collect();
+        for table in esatto_tables::tables().iter().filter(|table| esatto_lake::derived(table.name).is_none()) {
+            session.add_table(table.name, Arc::new(LakeTable::new(Arc::clone(&traces), table)))?;
+        }
+        for derived in esatto_lake::DERIVED_TABLES {
+            let table = esatto_tables::table(derived.name).expect("it is a table");
+            let own = table.columns.iter().map(|column| column.name);
+            let columns: Vec<&str> = own.chain(session.trace_columns.iter().map(String::as_str)).collect();
+            let condition = derived.condition.map_or_else(String::new, |condition| format!(" where {condition}"));
+            let select = format!("select \"{}\" from {}{condition}", columns.join("\", \""), derived.of);
+            let plan = session.context.state().create_logical_plan(&select).await.map_err(failed)?;
+            session.add_table(derived.name, Arc::new(ViewTable::new(plan, Some(select))))?;
+        }
+        let catalogue = esatto_lake::to_batch(traces.entries()).map_err(|error| SqlError::new(error.to_string()))?;
+        let catalogue = MemTable::try_new(catalogue.schema(), vec![vec![catalogue]]).map_err(failed)?;
+        session.add_table(esatto_lake::CATALOGUE, Arc::new(catalogue))?;
+        Ok(session)
+    }
+
+    fn add_table(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<(), SqlError> {
+        let before = self.context.register_table(name, table);
+        before.map(drop).map_err(|error| SqlError::new(error.to_string()))
+    }
+
+    fn without_tables(traces: Traces, options: &Options) -> Result<Self, SqlError> {
         let traces = Arc::new(traces);
+        let has_trace_columns = options.has_trace_columns || traces.are_of_lake();
         let mut config = SessionConfig::new()
             .with_target_partitions(options.threads.max(1))
             .with_batch_size(esatto_tables::BATCH_ROWS)
@@ -98,19 +150,15 @@ impl Session {
         for function in functions::all(&traces) {
             context.register_udf(function);
         }
-        for (name, function) in table_functions::all(&traces, options.has_trace_columns) {
+        for (name, function) in table_functions::all(&traces, has_trace_columns) {
             context.register_udtf(name, function);
         }
-        for table in esatto_tables::tables() {
-            let provider = TraceTable::new(Arc::clone(&traces), table, options.has_trace_columns);
-            let before = context.register_table(table.name, Arc::new(provider));
-            before.map_err(|error| SqlError::new(error.to_string()))?;
-        }
         let aggregates = context.state().aggregate_functions().keys().cloned().collect();
+        let trace_columns = TRACE_COLUMNS.iter().filter(|_| has_trace_columns).map(|(name, _)| (*name).to_owned());
         Ok(Self {
             context,
             traces,
-            has_trace_columns: options.has_trace_columns,
+            trace_columns: trace_columns.collect(),
             aggregates,
             parameters: Parameters::new(),
             views: Mutex::default(),
@@ -253,7 +301,7 @@ impl Session {
         while let Some((before, after)) = rest.split_once('{') {
             let (table, after) = after.split_once('}').expect("a view is well-formed");
             out.push_str(before);
-            for (column, _) in TRACE_COLUMNS.iter().filter(|_| self.has_trace_columns) {
+            for column in &self.trace_columns {
                 out.push_str(&match table.strip_prefix("min ") {
                     Some(table) => format!(", min({table}.{column}) as {column}"),
                     None => format!(", {table}.{column}"),

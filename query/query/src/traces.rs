@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use datafusion::common::{DataFusionError, plan_err};
 use esatto_tables::{ArgTypes, MAX_TRACES, OpenTrace};
 
 /// The treatment of traces that are damaged.
@@ -24,6 +25,8 @@ pub struct Traces {
     broken: Broken,
     /// Bytes of memory that open traces may take.
     memory_limit: usize,
+    /// There are tables of a lake instead.
+    are_of_lake: bool,
     cache: Mutex<Cache>,
     arg_types: OnceLock<HashMap<String, ArgTypes>>,
 }
@@ -68,7 +71,31 @@ impl Traces {
         }
         let file = |path| TraceFile { path, state: Mutex::default() };
         let files = paths.into_iter().map(file).collect();
-        Ok(Self { files, broken, memory_limit, cache: Mutex::default(), arg_types: OnceLock::new() })
+        Ok(Self { files, broken, memory_limit, are_of_lake: false, ..Self::of_lake() })
+    }
+
+    /// The traces of a lake, which have tables only.
+    pub(crate) fn of_lake() -> Self {
+        Self {
+            files: Vec::new(),
+            broken: Broken::Skip,
+            memory_limit: 0,
+            are_of_lake: true,
+            cache: Mutex::default(),
+            arg_types: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn are_of_lake(&self) -> bool {
+        self.are_of_lake
+    }
+
+    /// Refuses a function that needs more of a trace than its tables.
+    pub(crate) fn require(&self, function: &str, instead: &str) -> Result<(), DataFusionError> {
+        if self.are_of_lake {
+            return plan_err!("{function}() needs the traces themselves, which are not in a lake; {instead}");
+        }
+        Ok(())
     }
 
     /// Returns the number of traces.

@@ -93,19 +93,31 @@ fn select(trace: &OpenTrace, request: &Request) -> Option<Vec<u32>> {
         (0..table.rows()).filter(|&row| filter(tables, row)).map(number).collect::<Vec<_>>()
     });
     let is_bounded = request.times != (i64::MIN..=i64::MAX);
-    let ts = request.table.column_index("ts").filter(|_| is_bounded);
+    let ts = request.table.column_index("ts").filter(|_| is_bounded || request.is_by_time);
     if let Some(ColumnDef { source: Source::Engine(ts), .. }) = ts.map(|ts| &request.table.columns[ts]) {
         let mut kept = Vec::new();
         let mut next = 0;
+        let (mut last, mut is_sorted) = (i64::MIN, true);
         let rows = list.as_deref().map_or_else(|| Rows::Range(0..table.rows()), Rows::List);
         table.scan(*ts, rows, &mut |value| {
             let row = list.as_ref().map_or_else(|| number(next), |list| list[next]);
             next += 1;
-            if matches!(value, RawValue::Int(ts) if request.times.contains(&ts)) {
-                kept.push(row);
+            // A row without a time comes first.
+            let ts = if let RawValue::Int(ts) = value { Some(ts) } else { None };
+            let order = ts.unwrap_or(i64::MIN);
+            is_sorted &= last <= order;
+            last = order;
+            if !is_bounded || ts.is_some_and(|ts| request.times.contains(&ts)) {
+                kept.push((order, row));
             }
         });
-        list = Some(kept);
+        let must_sort = request.is_by_time && !is_sorted;
+        if is_bounded || must_sort {
+            if must_sort {
+                kept.sort_by_key(|(ts, _)| *ts);
+            }
+            list = Some(kept.into_iter().map(|(_, row)| row).collect());
+        }
     }
     list
 }

@@ -61,13 +61,16 @@ pub struct Request {
     pub times: RangeInclusive<i64>,
     /// The part of the rows, and the number of parts.
     pub part: (usize, usize),
+    /// The rows come in the order of `ts` if there is such a column. Those of the same time come in
+    /// their order in the table.
+    pub is_by_time: bool,
 }
 
 impl Request {
     /// Asks for all columns of all rows.
     pub fn all(table: &'static TableDef) -> Self {
         let columns = (0..table.columns.len()).collect();
-        Self { table, columns, times: i64::MIN..=i64::MAX, part: (0, 1) }
+        Self { table, columns, times: i64::MIN..=i64::MAX, part: (0, 1), is_by_time: false }
     }
 }
 

@@ -80,6 +80,7 @@ impl ScalarUDFImpl for ExtractArg {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.traces.require(self.name(), "join the table 'args' on arg_set_id and key")?;
         let key = args.scalar_arguments.get(1).copied().flatten().and_then(|key| key.try_as_str().flatten());
         Ok(Arc::new(Field::new(self.name(), self.type_of(key), true)))
     }

@@ -92,6 +92,7 @@ impl ScalarUDFImpl for ToTime {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        self.traces.require(self.name(), "join 'traces' on trace_number: start_time + (ts - start_ts)")?;
         Ok(match self.form {
             Form::Timestamp => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
             Form::Nanoseconds => DataType::Int64,

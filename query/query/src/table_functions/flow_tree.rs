@@ -51,6 +51,7 @@ impl TableFunctionImpl for FlowTree {
             Way::Preceding => "flow_preceding",
             Way::Direct => "directly_connected_flow",
         };
+        self.traces.require(name, "join 'flow' on slice_out and slice_in")?;
         let Some(start) = id_argument(name, args.exprs())? else {
             return plan_err!("{name}(id) needs the id of a slice");
         };

@@ -43,6 +43,7 @@ fn slices() -> &'static TableDef {
 impl TableFunctionImpl for SliceTree {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let name = if self.direction == Direction::Up { "ancestors" } else { "descendants" };
+        self.traces.require(name, "join 'slice' on parent_id")?;
         let start = id_argument(name, args.exprs())?;
         let own = esatto_tables::schema(slices());
         let more = ["start_id", "distance"].map(|name| Arc::new(Field::new(name, DataType::Int64, false)));
