@@ -17,6 +17,7 @@ const DEFAULT: &[&str] = &[
     "nspawn",
     "packaging",
     "browser",
+    "readers",
     "producer",
 ];
 

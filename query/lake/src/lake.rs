@@ -67,19 +67,20 @@ impl Lake {
     ///
     /// # Errors
     ///
-    /// The folder is not there any more.
+    /// The folder is not there any more, or the settings of the object store have changed.
     pub fn place(&self) -> Result<Place, Error> {
         match &self.store {
             Store::Folder(path) => Ok(Place::Folder(path.canonicalize().map_err(Error::io("find", path))?)),
             Store::Remote(remote) => Ok(Place::Remote {
-                store: Arc::clone(&remote.store),
+                store: remote.another_client()?,
                 url: remote.url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/"),
                 prefix: remote.prefix.to_string(),
             }),
         }
     }
 
-    /// Reads the catalogue: all traces, in the order of their numbers.
+    /// Reads the catalogue: all traces, in the order of their numbers. Waits for an object store, so
+    /// call it outside of asynchronous code.
     ///
     /// # Errors
     ///

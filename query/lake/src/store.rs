@@ -171,14 +171,24 @@ impl Remote {
         let key = url.splitn(4, '/').nth(3).unwrap_or_default();
         let prefix = ObjectPath::parse(key)
             .map_err(|error| Error::layout(format!("'{url}': its path cannot be used: {error}")))?;
-        let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
-        let store = AmazonS3Builder::from_env().with_url(&url).with_retry(retry).build().map_err(fail)?;
+        let store = Self::client(&url).map_err(fail)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| Error::layout(format!("cannot start threads for {url}: {error}")))?;
-        Ok(Self { store: Arc::new(store), url, prefix, runtime })
+        Ok(Self { store, url, prefix, runtime })
+    }
+
+    fn client(url: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
+        let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
+        Ok(Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?))
+    }
+
+    /// Returns another client of the same store, for another runtime: connections belong to the
+    /// runtime that made them.
+    pub(crate) fn another_client(&self) -> Result<Arc<dyn ObjectStore>, Error> {
+        Self::client(&self.url).map_err(self.error("use", ""))
     }
 
     pub(crate) fn path(&self, path: &str) -> ObjectPath {

@@ -157,10 +157,14 @@ fn writer<W: Write + Send>(
         if has_pages && column.kind != Kind::Text {
             properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::Page);
         }
-        if column.kind == Kind::Row && column.is_key || IS_NEARLY_UNIQUE.contains(&column.name) {
+        if !matches!(column.kind, Kind::Text | Kind::Real) {
+            // For values beyond the dictionary. Neighbours differ little.
             properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+                .set_column_dictionary_page_size_limit(path.clone(), DICTIONARY_BYTES)
+                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        if column.is_key || HAVE_NO_DICTIONARY.contains(&column.name) {
+            properties = properties.set_column_dictionary_enabled(path, false);
         }
     }
     if let Some(ts) = table.column_index("ts") {
@@ -177,8 +181,11 @@ fn writer<W: Write + Send>(
 /// Level of zstd.
 const COMPRESSION: i32 = 3;
 
-/// Columns whose values mostly differ from each other, and little from their neighbours.
-const IS_NEARLY_UNIQUE: [&str; 6] = ["ts", "ts_end", "arg_set_id", "parent_id", "start_ts", "slice_out"];
+/// Bytes of different integers of a column for which a dictionary is worth its work.
+const DICTIONARY_BYTES: usize = 1 << 16;
+
+/// Columns whose values mostly differ from each other.
+const HAVE_NO_DICTIONARY: [&str; 4] = ["ts", "ts_end", "parent_id", "slice_out"];
 
 /// A file whose bytes are hashed while they are written.
 struct HashedFile {

@@ -9,8 +9,8 @@ use esatto_query::{Broken, Format};
 #[derive(Debug, Parser)]
 #[command(name = "esatto-query", version, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Traces, as files or as patterns such as 'traces/*.pftrace'. Without --file, the last
-    /// argument is the SQL: one or several statements
+    /// Traces, as files or as patterns such as 'traces/*.pftrace', or a lake: its folder or its URL.
+    /// Without --file, the last argument is the SQL: one or several statements
     #[arg(value_name = "TRACE… SQL", required = true)]
     pub(crate) arguments: Vec<String>,
     /// Read the SQL from this file; '-' is the standard input
@@ -63,6 +63,9 @@ Examples:
   esatto-query demo.pftrace 'select name, count(*), sum(dur) from slice group by name'
   esatto-query 'traces/*.pftrace' 'select trace_file, count(*) from sched group by 1' -o sched.csv
   esatto-query demo.pftrace -f report.sql --param pid=42 --format json
+
+Lakes: `esatto export TRACE… --to LAKE` writes the tables of traces as Parquet, `esatto lake check LAKE`
+checks them, and `esatto-query LAKE SQL` asks them.
 
 Exit status: 0 done, 1 an error of SQL or of writing, 2 wrong usage, 3 done, but traces are damaged.
 Tables: 'show tables', 'describe slice'. Docs: docs/how-to/query-a-trace.md";

@@ -38,8 +38,8 @@ pub(crate) struct LakeTraces {
 }
 
 impl LakeTraces {
-    /// Reads the catalogue of a lake, and makes its store known.
-    pub(crate) fn new(lake: &Lake, context: &SessionContext) -> Result<Self> {
+    /// Makes the store of a lake known, whose catalogue has been read.
+    pub(crate) fn new(lake: &Lake, entries: Vec<TraceEntry>, context: &SessionContext) -> Result<Self> {
         let external = |error: esatto_lake::Error| DataFusionError::External(Box::new(error));
         let (url, prefix) = match lake.place().map_err(external)? {
             Place::Folder(path) => (ObjectStoreUrl::local_filesystem(), path_in_store(&path)?),
@@ -50,7 +50,7 @@ impl LakeTraces {
             }
             place => return datafusion::common::not_impl_err!("a lake at {place:?}"),
         };
-        Ok(Self { entries: lake.entries().map_err(external)?, partition: lake.partition().to_vec(), url, prefix })
+        Ok(Self { entries, partition: lake.partition().to_vec(), url, prefix })
     }
 
     pub(crate) fn entries(&self) -> &[TraceEntry] {

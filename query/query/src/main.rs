@@ -68,7 +68,8 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut session = match lake_of(&files)? {
         Some(lake) => {
             options.memory_limit = memory;
-            runtime.block_on(Session::of_lake(&lake, &options)).map_err(|error| error.to_string())?
+            let entries = lake.entries().map_err(|error| error.to_string())?;
+            runtime.block_on(Session::of_lake(&lake, entries, &options)).map_err(|error| error.to_string())?
         }
         None => {
             let (files, are_several) = find_files(&files)?;

@@ -16,7 +16,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
-use esatto_lake::Lake;
+use esatto_lake::{Lake, TraceEntry};
 
 use crate::lake_table::{LakeTable, LakeTraces};
 use crate::script::{Parameters, Parsed, parameter_value, parse};
@@ -96,18 +96,18 @@ impl Session {
         Ok(session)
     }
 
-    /// Makes a session over a lake, and reads its catalogue.
+    /// Makes a session over a lake, whose catalogue has been read: it shows these traces.
     ///
     /// # Errors
     ///
-    /// The catalogue cannot be read, or DataFusion cannot be set up.
-    pub async fn of_lake(lake: &Lake, options: &Options) -> Result<Self, SqlError> {
+    /// The lake cannot be used, or DataFusion cannot be set up.
+    pub async fn of_lake(lake: &Lake, entries: Vec<TraceEntry>, options: &Options) -> Result<Self, SqlError> {
         let mut session = Self::without_tables(Traces::of_lake(), options)?;
         let failed = |error: DataFusionError| match error {
             DataFusionError::External(error) => SqlError::new(error.to_string()),
             error => SqlError::new(error.to_string()),
         };
-        let traces = Arc::new(LakeTraces::new(lake, &session.context).map_err(failed)?);
+        let traces = Arc::new(LakeTraces::new(lake, entries, &session.context).map_err(failed)?);
         session.trace_columns = traces.trace_fields().iter().map(|field| field.name().clone()).collect();
         for table in esatto_tables::tables().iter().filter(|table| esatto_lake::derived(table.name).is_none()) {
             session.add_table(table.name, Arc::new(LakeTable::new(Arc::clone(&traces), table)))?;
