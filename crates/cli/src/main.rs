@@ -9,7 +9,7 @@
 //! list ──── programs of a service
 //! sessions, snapshot, top ─ sessions of a service
 //! info, check, dump ─ esatto-inputs, esatto-trace
-//! query ─── the program esatto-query
+//! query, export, lake ─ the program esatto-query
 //! report ── esatto-report
 //! view, ui-bridge ── esatto-ui-server, a browser
 //! convert ─ esatto-convert
@@ -102,6 +102,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Export(args) => query::run_export(&args),
+        Command::Lake(args) => query::run_lake(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Cut(args) => cut::run(&args),
         Command::Merge(args) => merge::run(&args),

@@ -23,8 +23,8 @@ use crate::table_file::hex;
 pub struct CheckOptions {
     /// Only the catalogue and the sizes of files are read.
     pub is_quick: bool,
-    /// Problems are repaired: interrupted exports are completed or taken back, files without a trace
-    /// are removed, and traces whose files are damaged are removed.
+    /// Problems are repaired: interrupted exports are completed or taken back, files without a
+    /// trace are removed, and traces whose files are damaged are removed.
     pub repairs: bool,
 }
 
@@ -60,6 +60,8 @@ struct Check<'a> {
     store: &'a Store,
     options: CheckOptions,
     report: CheckReport,
+    /// Files of interrupted exports that can be completed.
+    pending: HashSet<String>,
 }
 
 impl Lake {
@@ -79,7 +81,7 @@ impl Lake {
                 return Err(Error::layout(format!("{place}: an export is writing; repair the lake after it")));
             }
         }
-        let mut check = Check { store: &before.store, options, report };
+        let mut check = Check { store: &before.store, options, report, pending: HashSet::new() };
         check.interrupted_exports()?;
         if options.repairs
             && let Store::Folder(root) = &before.store
@@ -113,7 +115,10 @@ impl Check<'_> {
         names.sort();
         let repairs = self.options.repairs;
         for name in names {
-            let is_complete = staging.join(&name).join(ROW).exists();
+            let row = fs::read(staging.join(&name).join(ROW)).ok();
+            let entry = row.and_then(|bytes| TraceEntry::parse(bytes.into(), &name).ok());
+            let is_complete = entry.is_some();
+            self.pending.extend(entry.into_iter().flat_map(|entry| entry.tables).map(|file| file.path));
             let (what, remedy) = if is_complete {
                 ("all files were written, but not all are in place", "completes it")
             } else {
@@ -218,7 +223,7 @@ impl Check<'_> {
             let listed = files.get(&file.path).copied();
             // A trace may have been exported while the files were listed.
             let content = if listed.is_none() || !self.options.is_quick { self.store.read(&file.path)? } else { None };
-            let Some(size) = listed.or(content.as_ref().map(|bytes| bytes.len() as u64)) else {
+            let Some(size) = listed.or_else(|| content.as_ref().map(|bytes| bytes.len() as u64)) else {
                 add(file, format!("the file of trace {} is missing", entry.trace_number));
                 continue;
             };
@@ -253,6 +258,7 @@ impl Check<'_> {
             let top = path.split('/').next().unwrap_or_default();
             let is_own = matches!(top, LAKE_FILE | LOCK | CATALOGUE | SCHEMAS | STAGING | NUMBERS)
                 || known.contains(path)
+                || self.pending.contains(path)
                 || (top == CLAIMS && traces.contains_key(path.get(CLAIMS.len() + 1..).unwrap_or_default()));
             if is_own || self.report.is_being_written {
                 continue;

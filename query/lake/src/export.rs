@@ -58,7 +58,7 @@ pub struct Report {
     pub lake_bytes: u64,
     /// Rows of their tables.
     pub rows: u64,
-    /// What exports before this one had left.
+    /// Traces that exports before this one had left unfinished.
     pub recovered: Recovered,
 }
 

@@ -1,8 +1,8 @@
 //! Exports into a folder.
 //!
-//! Files of a trace are written and synced in a folder of `_staging`, the row of the catalogue last.
-//! Then they are renamed, the row last. A staging folder with a row is complete: if its export was
-//! killed, the next one renames the rest. One without a row is removed.
+//! Files of a trace are written and synced in a folder of `_staging`, the row of the catalogue
+//! last. Then they are renamed, the row last. A staging folder with a row is complete: if its
+//! export was killed, the next one renames the rest. One without a row is removed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -188,7 +188,7 @@ impl FolderWriter {
         let folder = to.parent().expect("it is in the lake");
         make_folders(&self.root, folder)?;
         fs::rename(&from, &to).map_err(Error::io("rename into place", &from))?;
-        // The columns of a table can be written again at any time, so they need not survive a crash.
+        // The columns of a table can be written again, so they need not survive a crash.
         if path.starts_with(SCHEMAS) { Ok(()) } else { sync_folder(folder) }
     }
 }
@@ -266,4 +266,113 @@ fn write_durably(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
     written.map_err(Error::io("write", &temporary))?;
     fs::rename(&temporary, folder.join(name)).map_err(Error::io("rename", &temporary))?;
     sync_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::TableFile;
+    use crate::{CheckOptions, Lake};
+
+    const TABLES: [&str; 3] = ["process", "slice", "thread"];
+
+    fn open(root: &Path) -> FolderWriter {
+        FolderWriter::open(root, None, &|| panic!("nobody else has the lock")).expect("the lake can be opened")
+    }
+
+    /// A trace whose files are staged.
+    fn stage(writer: &FolderWriter) -> (PathBuf, TraceEntry) {
+        let sha256 = "ab".repeat(32);
+        let staging = writer.stage(3, &sha256).expect("a folder can be made");
+        let mut entry = TraceEntry { trace_number: 3, sha256, schema_version: 1, ..TraceEntry::default() };
+        for name in TABLES {
+            let table = esatto_tables::table(name).expect("it is a table");
+            let bytes = crate::table_file::empty_file(table);
+            fs::write(staging.join(format!("{name}.parquet")), &bytes).expect("a file can be written");
+            let hash = ring::digest::digest(&ring::digest::SHA256, &bytes);
+            entry.tables.push(TableFile {
+                name: name.to_owned(),
+                path: format!("{name}/trace_date=x/0000003-ab.parquet"),
+                rows: 0,
+                size: i64::try_from(bytes.len()).expect("it is small"),
+                sha256: crate::table_file::hex(hash.as_ref()),
+            });
+        }
+        (staging, entry)
+    }
+
+    fn traces(root: &Path) -> usize {
+        Lake::open(&root.to_string_lossy()).and_then(|lake| lake.entries()).expect("it is a lake").len()
+    }
+
+    fn problems(root: &Path) -> Vec<String> {
+        let report = Lake::check(&root.to_string_lossy(), CheckOptions::default()).expect("it is a lake");
+        report.problems.into_iter().map(|problem| problem.text).collect()
+    }
+
+    #[test]
+    fn a_crash_after_any_rename_is_completed() {
+        for renamed in 0..=TABLES.len() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let root = folder.path();
+            let writer = open(root);
+            let (staging, entry) = stage(&writer);
+            write_durably(&staging, ROW, &entry.to_parquet().expect("it is a row")).expect("it can be written");
+            for file in &entry.tables[..renamed] {
+                let to = root.join(&file.path);
+                fs::create_dir_all(to.parent().expect("it has a folder")).expect("a folder can be made");
+                fs::rename(staging.join(format!("{}.parquet", file.name)), to).expect("it can be renamed");
+            }
+            drop(writer);
+            // Nothing of it is visible, and the check tells of it.
+            assert_eq!(traces(root), 0);
+            let found = problems(root);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].contains("all files were written, but not all are in place"), "{found:?}");
+            let writer = open(root);
+            assert_eq!(writer.recovered, Recovered { completed: 1, taken_back: 0 });
+            assert_eq!(writer.present().expect("it can be listed"), [(3, "ab".repeat(32))]);
+            drop(writer);
+            assert_eq!((traces(root), problems(root)), (1, Vec::new()));
+            assert!(!staging.exists());
+        }
+    }
+
+    #[test]
+    fn a_crash_before_all_files_are_written_is_taken_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        let writer = open(root);
+        let (staging, _) = stage(&writer);
+        fs::write(staging.join("row.parquet.tmp"), "half").expect("a file can be written");
+        drop(writer);
+        assert_eq!(traces(root), 0);
+        assert_eq!(problems(root).len(), 1);
+        assert_eq!(open(root).recovered, Recovered { completed: 0, taken_back: 1 });
+        assert_eq!((traces(root), problems(root)), (0, Vec::new()));
+        assert!(!staging.exists());
+    }
+
+    #[test]
+    fn a_crash_after_the_last_rename_leaves_an_empty_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        let writer = open(root);
+        let (staging, entry) = stage(&writer);
+        writer.commit(&staging, &entry).expect("it can be committed");
+        fs::create_dir(&staging).expect("a folder can be made");
+        drop(writer);
+        assert_eq!(open(root).recovered, Recovered::default());
+        assert_eq!((traces(root), problems(root)), (1, Vec::new()));
+    }
+
+    #[test]
+    fn a_crash_while_a_lake_is_made_leaves_a_folder_for_a_lake() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        drop(open(root));
+        fs::remove_file(root.join("lake.json")).expect("a file can be removed");
+        drop(open(root));
+        assert_eq!(problems(root), Vec::<String>::new());
+    }
 }

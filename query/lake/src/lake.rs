@@ -79,8 +79,8 @@ impl Lake {
         }
     }
 
-    /// Reads the catalogue: all traces, in the order of their numbers. Waits for an object store, so
-    /// call it outside of asynchronous code.
+    /// Reads the catalogue: all traces, in the order of their numbers. Waits for an object store,
+    /// so call it outside of asynchronous code.
     ///
     /// # Errors
     ///

@@ -28,6 +28,9 @@ const ROWS_OF_GROUP: usize = 131_072;
 /// Rows from which pages have statistics.
 const ROWS_OF_PAGES: usize = 20_000;
 
+/// Rows that take less space than a dictionary.
+const ROWS_WITHOUT_DICTIONARY: usize = 8;
+
 /// Columns that tell traces apart, and the facts of the trace that they show. The number of the
 /// trace precedes them.
 pub const TRACE_COLUMNS: [(&str, Option<&str>); 6] = [
@@ -151,6 +154,7 @@ fn writer<W: Write + Send>(
             KeyValue::new("esatto.table".to_owned(), table.name.to_owned()),
         ]));
     let has_pages = rows > ROWS_OF_PAGES;
+    properties = properties.set_dictionary_enabled(rows > ROWS_WITHOUT_DICTIONARY);
     properties = properties.set_statistics_enabled(EnabledStatistics::Chunk).set_offset_index_disabled(!has_pages);
     for column in &table.columns {
         let path = ColumnPath::from(column.name);

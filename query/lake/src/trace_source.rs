@@ -117,7 +117,7 @@ pub(crate) fn describe(
     let (start, end) = times.0.unzip();
     let started = trace.metadata("tracing_started_ns").and_then(|text| text.parse().ok());
     let start = start.or(started);
-    let date = start.or(first_snapshot(trace)).and_then(|ts| clock_time(&clock, ts)).map(date_text);
+    let date = start.or_else(|| first_snapshot(trace)).and_then(|ts| clock_time(&clock, ts)).map(date_text);
     let attribute = |key: PartitionKey| {
         let stated = attributes.get(&key).cloned();
         let value = stated.or_else(|| trace.metadata(&format!("manifest_attribute.{}", key.name())));

@@ -6,6 +6,7 @@ mod args;
 mod lake_args;
 mod lake_commands;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -27,11 +28,11 @@ const NAMED_TRACES: usize = 20;
 const STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os();
-    let result = match std::env::args_os().nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some("export") => lake_commands::export(&ExportArgs::parse_from(words.skip(1))),
-        Some("lake") => lake_commands::lake(&LakeArgs::parse_from(words.skip(1))),
-        _ => run(&Args::parse_from(&mut words)),
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let result = match subcommand(&words) {
+        Some("export") => lake_commands::export(&ExportArgs::parse_from(&words[1..])),
+        Some(_) => lake_commands::lake(&LakeArgs::parse_from(&words[1..])),
+        None => run(&Args::parse_from(&words)),
     };
     match result {
         Ok(status) => status,
@@ -40,6 +41,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns the subcommand that the arguments ask for. A trace or a lake can have the same name.
+fn subcommand(words: &[OsString]) -> Option<&str> {
+    let word = words.get(1)?.to_str()?;
+    let rest = || words[2..].iter().filter_map(|word| word.to_str());
+    let is_help = |word: &str| matches!(word, "--help" | "-h" | "help" | "--version" | "-V");
+    let is_meant = match word {
+        "export" => rest().any(|word| word.starts_with("--to") || is_help(word)),
+        "lake" => rest().next().is_some_and(|word| word == "check" || is_help(word)),
+        _ => return None,
+    };
+    (is_meant || !Path::new(word).exists()).then_some(word)
 }
 
 struct Failure(String);

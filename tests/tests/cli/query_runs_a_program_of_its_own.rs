@@ -1,4 +1,4 @@
-//! `esatto query` runs `esatto-query`, which is installed apart.
+//! `esatto query`, `esatto export` and `esatto lake` run `esatto-query`, which is installed apart.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
@@ -14,8 +14,12 @@ fn write_program(harness: &Harness, folder: &str, text: &str) {
 }
 
 fn query(harness: &Harness, program: &std::path::Path, args: &[&str]) -> Output {
+    run(harness, program, &[&["query"], args].concat())
+}
+
+fn run(harness: &Harness, program: &std::path::Path, args: &[&str]) -> Output {
     let mut command: Command = harness.command(program);
-    command.arg("query").args(args).env("PATH", harness.path("bin")).output().expect("esatto runs")
+    command.args(args).env("PATH", harness.path("bin")).output().expect("esatto runs")
 }
 
 /// A copy of `esatto` in a folder of its own, without a neighbour.
@@ -38,6 +42,18 @@ fn the_program_of_path_gets_all_arguments_and_its_status_counts() {
 }
 
 #[test]
+fn export_and_lake_are_commands_of_the_same_program() {
+    let harness = Harness::new();
+    let esatto = copy_of_esatto(&harness);
+    write_program(&harness, "bin", "for arg; do echo \"[$arg]\"; done; exit 1");
+    let output = run(&harness, &esatto, &["export", "a trace", "--to", "lake"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "[export]\n[a trace]\n[--to]\n[lake]\n");
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(&harness, &esatto, &["lake", "check", "--help"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "[lake]\n[check]\n[--help]\n");
+}
+
+#[test]
 fn the_program_beside_esatto_comes_first() {
     let harness = Harness::new();
     let esatto = copy_of_esatto(&harness);
@@ -54,4 +70,7 @@ fn a_missing_program_is_told() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.starts_with("esatto: cannot answer queries: esatto-query is neither beside esatto"), "{stderr}");
     assert!(stderr.contains("cargo install --path query/query"), "{stderr}");
+    let output = run(&harness, &copy_of_esatto(&harness), &["export", "t", "--to", "lake"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("esatto: cannot export traces: esatto-query is neither beside esatto"), "{stderr}");
 }

@@ -70,6 +70,12 @@ pub(crate) enum Command {
     /// Ask traces with SQL; runs the program esatto-query, which is installed apart
     #[command(disable_help_flag = true)]
     Query(Query),
+    /// Write the tables of traces as Parquet into a lake; runs the program esatto-query
+    #[command(disable_help_flag = true)]
+    Export(Query),
+    /// Check and repair a lake of traces; runs the program esatto-query
+    #[command(disable_help_flag = true)]
+    Lake(Query),
     /// Convert a trace to another format
     Convert(Convert),
     /// Write the part of a trace between two times as a trace of its own
@@ -143,7 +149,7 @@ pub(crate) struct Traced {
 
 #[derive(Debug, Args)]
 pub(crate) struct Query {
-    /// Traces, SQL and options of esatto-query; see `esatto query --help`
+    /// Arguments of esatto-query; `--help` explains them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     pub(crate) args: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! What an export writes.
+//! Content of the files that an export writes.
 
 use std::path::Path;
 
@@ -229,6 +229,25 @@ fn two_exports_at_a_time_wait_for_each_other() {
     }
     let report = check(&lake);
     assert_eq!((report.traces, &report.problems[..]), (traces.len(), &[][..]));
+}
+
+#[test]
+fn a_lake_and_a_trace_may_be_called_like_a_command() {
+    let folder = folder("names");
+    std::fs::copy(trace(TRACE), folder.join("export")).expect("a trace can be copied");
+    let ok = |args: &[&str]| {
+        let output = crate::command(args).current_dir(&folder).output().expect("the program runs");
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).expect("the output is UTF-8")
+    };
+    let sql = "select count(*) as n from slice";
+    assert_eq!(ok(&["export", sql, "--format", "csv"]), "n\n1503\n");
+    assert!(ok(&["export", "export", "--to", "lake"]).starts_with("1 trace exported"));
+    assert_eq!(ok(&["lake", sql, "--format", "csv"]), "n\n1503\n");
+    assert!(ok(&["lake", "check", "lake"]).ends_with(": sound\n"));
+    let output = run(&["export", &trace(TRACE)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--to <LAKE>"), "{}", stderr(&output));
 }
 
 #[test]

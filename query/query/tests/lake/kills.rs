@@ -54,14 +54,8 @@ fn check_after_kill(lake: &Path, whole: &Rows) -> usize {
     // The check reads all files. Interrupted exports are told, and nothing else is wrong.
     let report = check(lake);
     for problem in &report.problems {
-        let is_told = problem.text.starts_with("an export was interrupted: ")
-            // Files of an export whose row is not in place.
-            || problem.text.starts_with("it belongs to no trace of the catalogue");
-        assert!(is_told, "{problem:?}");
+        assert!(problem.text.starts_with("an export was interrupted: "), "{problem:?}");
     }
-    let has_strays = report.problems.iter().any(|problem| problem.text.starts_with("it belongs to no trace"));
-    let is_completable = report.problems.iter().any(|problem| problem.text.contains("all files were written"));
-    assert!(!has_strays || is_completable, "{:?}", report.problems);
     let entries = entries(lake);
     for entry in &entries {
         assert_eq!(whole.get(&entry.sha256), Some(&rows_of(entry)), "{} is not whole", entry.trace_file);
@@ -96,7 +90,7 @@ fn no_half_trace_is_ever_visible() {
         if kills % 2 == 0 {
             std::thread::sleep(Duration::from_micros(random.below(whole_time)));
         } else {
-            wait_for_row(&lake, random.below(whole.len() as u64), &mut child);
+            wait_for_row(&lake, random.below(4), &mut child);
             std::thread::sleep(Duration::from_micros(random.below(5000)));
         }
         child.kill().expect("it can be killed");

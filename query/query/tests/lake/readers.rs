@@ -1,4 +1,5 @@
-//! Stock readers of Parquet: the same queries give equal rows in DuckDB, pyarrow and `esatto query`.
+//! Stock readers of Parquet: the same queries give equal rows in DuckDB, pyarrow and
+//! `esatto query`.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

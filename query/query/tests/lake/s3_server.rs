@@ -26,6 +26,9 @@ struct State {
     is_hanging: bool,
 }
 
+/// Status, headers and body.
+type Reply = (String, Vec<(&'static str, String)>, Vec<u8>);
+
 #[derive(Debug)]
 struct Request {
     method: String,
@@ -99,7 +102,7 @@ impl Server {
         }
     }
 
-    fn answer(&self, request: &Request) -> Option<(String, Vec<(&'static str, String)>, Vec<u8>)> {
+    fn answer(&self, request: &Request) -> Option<Reply> {
         let reply = |status: &str, body: String| Some((status.to_owned(), vec![], body.into_bytes()));
         let error = |status: &str, code: &str| {
             reply(status, format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>no</Message></Error>"))
