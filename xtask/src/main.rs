@@ -48,7 +48,7 @@ cargo xtask COMMAND
                         the programs with links, man pages and units, and the C library: see `cargo xtask install --help`
   deb [OPTIONS]         packages for Debian: see `cargo xtask deb --help`
   dist [OPTIONS]        static programs in an archive, with checksums and a list of their parts: see --help
-  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [openssh] [cmake] [rustc] [platforms] [typos] [musl] [debian] [nspawn] [packaging] [container] [sbom] [browser] [producer]
+  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [openssh] [cmake] [rustc] [platforms] [typos] [musl] [debian] [nspawn] [packaging] [container] [sbom] [browser] [readers] [producer]
                         install the real Perfetto to test against, and other peers (default: all that tests need)
   tp ARGS...            the real trace processor: SQL on a trace
   ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot

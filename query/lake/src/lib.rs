@@ -9,6 +9,7 @@
 //!         └─ remote_writer   numbers, uploads
 //! lake, check ── catalogue   a row for each trace
 //!              └ store       a folder, or a part of an object store
+//! url ── traces of servers
 //! ```
 
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ pub use folder_writer::Recovered;
 pub use lake::{Lake, Place};
 pub use layout::{CATALOGUE, DERIVED_TABLES, DerivedTable, LAKE_FILE, PartitionKey, SCHEMA_VERSION, UNKNOWN, derived};
 pub use table_file::{NUMBER_COLUMN, TRACE_COLUMNS, file_schema};
+pub use url::{fetch, is_url};
 
 /// The program that writes, with its version.
 const EXPORTER: &str = concat!("esatto ", env!("CARGO_PKG_VERSION"));

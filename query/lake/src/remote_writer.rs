@@ -61,7 +61,10 @@ impl RemoteWriter {
             return Ok(number);
         }
         for number in first..MAX_TRACES {
-            if !self.remote().create(&format!("{NUMBERS}/{number:07}"), sha256.as_bytes().to_vec())? {
+            let path = format!("{NUMBERS}/{number:07}");
+            let is_new = self.remote().create(&path, sha256.as_bytes().to_vec())?;
+            // A crash may have come before the claim.
+            if !is_new && self.store.read(&path)?.as_deref() != Some(sha256.as_bytes()) {
                 continue;
             }
             if self.remote().create(&claim, number.to_string().into_bytes())? {

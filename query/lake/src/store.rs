@@ -180,9 +180,8 @@ impl Remote {
         Ok(Self { store, url, prefix, runtime })
     }
 
-    fn client(url: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
-        let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
-        Ok(Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?))
+    pub(crate) fn client(url: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
+        Ok(Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retries()).build()?))
     }
 
     /// Returns another client of the same store, for another runtime: connections belong to the
@@ -254,6 +253,11 @@ impl Remote {
 /// Attempts of a request after the first, and the time for all.
 const RETRIES: usize = 4;
 const RETRY_TIME: Duration = Duration::from_secs(30);
+
+/// Returns the limits for repeated requests.
+pub(crate) fn retries() -> RetryConfig {
+    RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() }
+}
 
 /// Decodes the percent signs of a URL.
 fn decode(text: &str) -> Option<String> {

@@ -27,7 +27,11 @@ impl TraceSource {
     /// Opens a file, and reads it once for its hash.
     pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("cannot read it: {error}");
-        let mut file = File::open(path).map_err(cannot)?;
+        let url = path.to_str().filter(|text| crate::url::is_url(text));
+        let mut file = match url {
+            Some(url) => crate::url::fetch(url, limit).map_err(|error| error.to_string())?,
+            None => File::open(path).map_err(cannot)?,
+        };
         let metadata = file.metadata().map_err(cannot)?;
         if metadata.is_dir() {
             return Err("it is a folder; name its files, such as 'FOLDER/*.pftrace'".to_owned());

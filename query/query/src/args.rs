@@ -9,8 +9,9 @@ use esatto_query::{Broken, Format};
 #[derive(Debug, Parser)]
 #[command(name = "esatto-query", version, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Traces, as files or as patterns such as 'traces/*.pftrace', or a lake: its folder or its
-    /// URL. Without --file, the last argument is the SQL: one or several statements
+    /// Traces, as files, as patterns such as 'traces/*.pftrace', or as URLs (http:, https:, s3:);
+    /// or a lake: its folder or its URL. Without --file, the last argument is the SQL: one or
+    /// several statements
     #[arg(value_name = "TRACE… SQL", required = true)]
     pub(crate) arguments: Vec<String>,
     /// Read the SQL from this file; '-' is the standard input

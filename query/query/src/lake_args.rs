@@ -11,7 +11,7 @@ use crate::args::{BrokenArg, parse_size};
 #[derive(Debug, Parser)]
 #[command(name = "esatto export", bin_name = "esatto export", version, after_help = EXPORT_EXAMPLES)]
 pub(crate) struct ExportArgs {
-    /// Traces, as files or as patterns such as 'traces/*.pftrace'
+    /// Traces, as files, as patterns such as 'traces/*.pftrace', or as URLs (http:, https:, s3:)
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<String>,
     /// The lake: a folder, or a URL such as s3://BUCKET/PATH. It is made if it does not exist

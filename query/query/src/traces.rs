@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use datafusion::common::{DataFusionError, plan_err};
+use esatto_lake::{fetch, is_url};
 use esatto_tables::{ArgTypes, MAX_TRACES, OpenTrace};
 
 /// The treatment of traces that are damaged.
@@ -148,6 +149,12 @@ impl Traces {
     fn read(&self, number: usize) -> Result<OpenTrace, String> {
         let path = &self.files[number].path;
         let cannot = |error: io::Error| format!("cannot read it: {error}");
+        let number_of = |number| u32::try_from(number).expect("there are few traces");
+        if let Some(url) = path.to_str().filter(|text| is_url(text)) {
+            let limit = u64::try_from(self.memory_limit).unwrap_or(u64::MAX);
+            let file = fetch(url, limit).map_err(|error| error.to_string())?;
+            return Ok(OpenTrace::read(file, number_of(number)));
+        }
         let metadata = std::fs::metadata(path).map_err(cannot)?;
         if metadata.is_dir() {
             return Err("it is a folder".to_owned());
@@ -159,8 +166,7 @@ impl Traces {
             ));
         }
         let file = File::open(path).map_err(cannot)?;
-        let number = u32::try_from(number).expect("there are few traces");
-        Ok(OpenTrace::read(file, number))
+        Ok(OpenTrace::read(file, number_of(number)))
     }
 
     /// Returns the traces that have been found broken: their files, and the reasons.
@@ -227,8 +233,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the files that arguments name: paths, or patterns with `*`, `?` and `[…]`, sorted, each
-/// file once. The second value is true if there can be several.
+/// Returns the files that arguments name: paths, URLs, or patterns with `*`, `?` and `[…]`, sorted,
+/// each file once. The second value is true if there can be several.
 ///
 /// # Errors
 ///
@@ -244,6 +250,11 @@ pub fn find_files(arguments: &[String]) -> Result<(Vec<PathBuf>, bool), String> 
     };
     let mut has_pattern = false;
     for argument in arguments {
+        // URLs have no patterns.
+        if is_url(argument) {
+            add(PathBuf::from(argument));
+            continue;
+        }
         // A file may have such a character in its name.
         if !argument.contains(['*', '?', '[']) || Path::new(argument).exists() {
             add(PathBuf::from(argument));

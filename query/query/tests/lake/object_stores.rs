@@ -104,6 +104,65 @@ fn a_killed_export_leaves_whole_traces_and_is_completed() {
 }
 
 #[test]
+fn single_traces_are_read_from_an_object_store() {
+    let server = Server::start();
+    let [a, ..] = &traces();
+    server.add("in/a.pftrace", std::fs::read(a).expect("a trace can be read"));
+    let url = "s3://bucket/in/a.pftrace";
+    let sql = "select count(*) as n from slice";
+    assert_eq!(ok(&server, &[url, sql, "--format", "csv"]), "n\n1503\n");
+    let sql = "select distinct trace_file from slice";
+    assert_eq!(ok(&server, &[url, sql, "--trace-columns", "--format", "csv"]), format!("trace_file\n{url}\n"));
+    assert!(ok(&server, &["export", url, "--to", PLACE]).starts_with("1 trace exported"));
+    assert!(ok(&server, &["export", a, "--to", PLACE]).starts_with("no new trace"));
+    // As one of several it is reported and left out if it is missing.
+    let missing = "s3://bucket/in/b.pftrace";
+    let output = on(&server, KEY, &[url, missing, "select count(*) as n from slice", "--format", "csv"]).output();
+    let output = output.expect("the program runs");
+    assert_eq!((output.status.code(), &*output.stdout), (Some(3), &b"n\n1503\n"[..]));
+    assert!(stderr(&output).contains("s3://bucket/in/b.pftrace: cannot read"), "{}", stderr(&output));
+    // A file that is larger than the memory for traces is refused.
+    server.add("in/large.pftrace", vec![0; 2 << 20]);
+    let args = ["s3://bucket/in/large.pftrace", "select 1 from slice", "--memory-limit", "2M", "--format", "csv"];
+    let output = on(&server, KEY, &args).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("more than the 1 MiB that a trace may have"), "{}", stderr(&output));
+}
+
+#[test]
+fn single_traces_are_read_from_a_server_of_http() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let [a, ..] = &traces();
+    let bytes = std::fs::read(a).expect("a trace can be read");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}/traces/a%20b.pftrace", listener.local_addr().expect("it has an address"));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(stream.try_clone().expect("a socket can be shared")).lines();
+            let first = lines.next().and_then(Result::ok).unwrap_or_default();
+            let _headers = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).count();
+            let (status, body) = match first.as_str() {
+                "GET /traces/a%20b.pftrace HTTP/1.1" => ("200 OK", &bytes[..]),
+                _ => ("404 Not Found", &b""[..]),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {}\r\nlast-modified: Sat, 28 Nov 2026 00:00:00 GMT\r\n\
+                 connection: close\r\n\r\n",
+                body.len()
+            );
+            let _the_client_may_be_gone = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    let server = Server::start();
+    let sql = "select count(*) as n from slice";
+    assert_eq!(ok(&server, &[&url, sql, "--format", "csv"]), "n\n1503\n");
+    let missing = url.replace("a%20b", "none");
+    let output = on(&server, KEY, &[&missing, sql]).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("none.pftrace: cannot read"), "{}", stderr(&output));
+}
+
+#[test]
 fn wrong_credentials_are_told() {
     let server = Server::start();
     let [a, ..] = &traces();

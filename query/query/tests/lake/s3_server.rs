@@ -59,6 +59,10 @@ impl Server {
         self.state.0.lock().expect("no test panicked").objects.keys().cloned().collect()
     }
 
+    pub(crate) fn add(&self, name: &str, bytes: Vec<u8>) {
+        self.state.0.lock().expect("no test panicked").objects.insert(name.to_owned(), bytes);
+    }
+
     pub(crate) fn remove(&self, name: &str) {
         self.state.0.lock().expect("no test panicked").objects.remove(name);
     }
