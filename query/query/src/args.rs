@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::{Broken, Format};
 use clap::{Parser, ValueEnum};
-use esatto_query::{Broken, Format};
 
 /// Ask traces with SQL
 #[derive(Debug, Parser)]
@@ -37,7 +37,12 @@ pub(crate) struct Args {
     /// Sorting and grouping use temporary files beyond it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<usize>,
-    /// Threads that work on a query [default: the number of processors]
+    /// Run the statements on the Ballista cluster whose scheduler is at this address. Needs the
+    /// program esatto-cluster
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) cluster: Option<String>,
+    /// Threads that work on a query [default: the number of processors]. With --cluster: the
+    /// partitions into which joins and groups are split [default: 16]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
@@ -80,7 +85,12 @@ fn parse_parameter(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
+/// Reads a size such as `512M` or `8G`.
+///
+/// # Errors
+///
+/// It is none, or nothing fits into it.
+pub fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|ch: char| !ch.is_ascii_digit());
     let number: usize = digits.parse().map_err(|_| format!("'{text}' is no size; write 512M or 8G"))?;
     let shift = match text[digits.len()..].to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {

@@ -122,7 +122,7 @@ pub(crate) fn partition_keys(keys: &[KeyArg]) -> Result<Vec<PartitionKey>, Strin
     Ok(all)
 }
 
-/// Names of files, for `esatto_query::find_files`.
+/// Names of files, for `crate::find_files`.
 pub(crate) fn files_of(traces: &[String]) -> Result<Vec<PathBuf>, String> {
-    esatto_query::find_files(traces).map(|(files, _)| files)
+    crate::find_files(traces).map(|(files, _)| files)
 }

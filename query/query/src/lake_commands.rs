@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use esatto_lake::{CheckOptions, ExportOptions, Exporter, Lake, Report};
 
 use crate::lake_args::{ExportArgs, LakeAction, LakeArgs, files_of, partition_keys};
-use crate::{BROKEN_TRACES, Failure, NAMED_TRACES, half_of_memory};
+use crate::program::{BROKEN_TRACES, Failure, NAMED_TRACES, half_of_memory};
 
 pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
     let files = files_of(&args.traces)?;
@@ -17,7 +17,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
     if let Some(jobs) = args.jobs {
         options.jobs = jobs.into();
     }
-    options.keeps_broken = esatto_query::Broken::from(args.broken) == esatto_query::Broken::Keep;
+    options.keeps_broken = crate::Broken::from(args.broken) == crate::Broken::Keep;
     options.memory_limit = args.memory_limit.unwrap_or_else(|| half_of_memory() / 2) as u64;
     let place = &args.to;
     let on_wait = || eprintln!("esatto-query: another export is writing into {place}; waiting for its end");

@@ -5,22 +5,28 @@
 //! people have written them for the trace processor: what differs is translated.
 //!
 //! ```text
-//! args ─ main ─┬─ output          rows as a table, CSV, JSON, Parquet, Arrow
+//! main, program ─┬─ args, output  rows as a table, CSV, JSON, Parquet, Arrow
 //!              └─ session         tables, views, statements
 //!                   ├─ script     parser, parameters, PerfettoSQL: dialect, rewrite
 //!                   ├─ fallback, table_arguments   what is translated later
 //!                   ├─ functions, table_functions
 //!                   ├─ trace_table  a table of all traces, with projection and filters
+//!                   ├─ remote     an engine that runs plans on other machines
 //!                   └─ traces     files, opened when needed; a bounded cache
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod args;
 mod dialect;
 mod fallback;
 mod functions;
+mod lake_args;
+mod lake_commands;
 mod lake_table;
 mod output;
+pub mod program;
+pub mod remote;
 mod rewrite;
 mod script;
 mod session;
@@ -35,6 +41,6 @@ mod views;
 pub use output::{Format, Output, OutputError};
 pub use session::{Answer, Options, Prepared, Session};
 pub use sql_error::{Place, SqlError};
-pub use trace_table::TRACE_COLUMNS;
-pub use traces::{Broken, Traces, find_files};
+pub use trace_table::{ScanBatches, TRACE_COLUMNS, TraceScan};
+pub use traces::{Broken, TracePool, Traces, find_files};
 pub use views::views;

@@ -1,24 +1,28 @@
 //! A session: tables, views and functions over traces, and the statements on them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::datatypes::SchemaRef;
+use arrow::array::AsArray as _;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::{DataFusionError, ScalarValue, SchemaError};
 use datafusion::datasource::MemTable;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
 use esatto_lake::{Lake, TraceEntry};
+use esatto_tables::ArgTypes;
 
 use crate::lake_table::{LakeTable, LakeTraces};
+use crate::remote::Remote;
 use crate::script::{Parameters, Parsed, parameter_value, parse};
 use crate::sql_error::SqlError;
 use crate::trace_table::{TRACE_COLUMNS, TraceTable};
@@ -36,12 +40,14 @@ pub struct Options {
     pub threads: usize,
     /// Tables have columns that tell traces apart.
     pub has_trace_columns: bool,
+    /// An engine that runs plans on other machines.
+    pub remote: Option<Arc<dyn Remote>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { memory_limit: 1 << 30, threads, has_trace_columns: false }
+        Self { memory_limit: 1 << 30, threads, has_trace_columns: false, remote: None }
     }
 }
 
@@ -54,6 +60,7 @@ pub struct Session {
     aggregates: HashSet<String>,
     parameters: Parameters,
     views: Mutex<HashSet<&'static str>>,
+    remote: Option<Arc<dyn Remote>>,
 }
 
 /// A statement that has been parsed.
@@ -146,7 +153,12 @@ impl Session {
         let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_limit), TOP_CONSUMERS);
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc();
         let runtime = runtime.map_err(|error| SqlError::new(error.to_string()))?;
-        let context = SessionContext::new_with_config_rt(config, runtime);
+        let builder = SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();
+        let builder = match &options.remote {
+            Some(remote) => remote.set_up(builder),
+            None => builder,
+        };
+        let context = SessionContext::new_with_state(builder.build());
         for function in functions::all(&traces) {
             context.register_udf(function);
         }
@@ -162,6 +174,7 @@ impl Session {
             aggregates,
             parameters: Parameters::new(),
             views: Mutex::default(),
+            remote: options.remote.clone(),
         })
     }
 
@@ -194,6 +207,9 @@ impl Session {
         check_kind(statement).map_err(|error| error.at(*place))?;
         for word in words {
             self.add_view(word).await?;
+        }
+        if self.remote.is_some() && words.iter().any(|word| word == "extract_arg") && !self.traces.has_arg_types() {
+            self.ask_arg_types().await.map_err(|error| self.sql_error(&error))?;
         }
         let mut statement = statement.clone();
         self.evaluate_arguments(&mut statement).await.map_err(|error| self.sql_error(&error))?;
@@ -231,6 +247,28 @@ impl Session {
             let value = value.unwrap_or(ScalarValue::Null);
             table_arguments::replace_first(statement, &value);
         }
+        Ok(())
+    }
+
+    /// Asks for the types of all arguments, instead of reading all traces here.
+    async fn ask_arg_types(&self) -> Result<(), DataFusionError> {
+        let sql = "select key, count(int_value) > 0, count(real_value) > 0, count(string_value) > 0
+            from args where key is not null group by key";
+        let error = |error: SqlError| DataFusionError::Internal(error.to_string());
+        let statement = parse(sql, &Parameters::new()).map_err(error)?.remove(0).statement;
+        let Some(answer) = self.try_run(&statement).await? else { return Ok(()) };
+        let mut all = HashMap::new();
+        for batch in datafusion::physical_plan::common::collect(answer.rows).await? {
+            let keys = cast(batch.column(0), &DataType::Utf8)?;
+            for (row, key) in keys.as_string::<i32>().iter().enumerate() {
+                let mut types = ArgTypes::default();
+                types.has_int = batch.column(1).as_boolean().value(row);
+                types.has_real = batch.column(2).as_boolean().value(row);
+                types.has_text = batch.column(3).as_boolean().value(row);
+                all.insert(key.unwrap_or_default().to_owned(), types);
+            }
+        }
+        self.traces.set_arg_types(all);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use esatto_tables::{OpenTrace, ReadTables as _, Request, TableDef};
 
+use crate::remote::ScanBuilder;
 use crate::traces::Traces;
 
 /// Columns that tell traces apart, and the facts of the trace that they show. The first one is the
@@ -118,8 +119,12 @@ impl TableProvider for TraceTable {
         let traces = self.select_traces(state, filters)?;
         let threads = state.config().target_partitions().max(1);
         let times = filters.iter().fold(i64::MIN..=i64::MAX, |times, filter| intersect(times, &times_of(filter)));
+        if let Some(builder) = state.config().get_extension::<ScanBuilder>() {
+            let scan = TraceScan::new(Arc::clone(&self.traces), traces, self.table, columns, times)?;
+            return builder.build(scan, limit);
+        }
         let part = |traces: Vec<usize>, part: (usize, usize)| -> Arc<dyn PartitionStream> {
-            Arc::new(TablePart {
+            Arc::new(TraceScan {
                 traces: Arc::clone(&self.traces),
                 numbers: traces,
                 table: self.table,
@@ -191,7 +196,7 @@ fn times_of(filter: &Expr) -> RangeInclusive<i64> {
 
 /// Rows of a table that one thread reads: those of several traces, or a part of those of one trace.
 #[derive(Debug, Clone)]
-struct TablePart {
+pub struct TraceScan {
     traces: Arc<Traces>,
     numbers: Vec<usize>,
     table: &'static TableDef,
@@ -202,7 +207,7 @@ struct TablePart {
     part: (usize, usize),
 }
 
-impl PartitionStream for TablePart {
+impl PartitionStream for TraceScan {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -216,11 +221,78 @@ impl PartitionStream for TablePart {
     }
 }
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+/// Record batches of a scan.
+pub type ScanBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-impl TablePart {
-    fn read(&self, number: usize) -> Batches {
-        let Some(trace) = self.traces.open(number) else { return Box::new(std::iter::empty()) };
+impl TraceScan {
+    /// Makes a scan of whole traces. `columns` are positions in the table; those that tell traces
+    /// apart follow the others.
+    ///
+    /// # Errors
+    ///
+    /// There is no such column.
+    pub fn new(
+        traces: Arc<Traces>,
+        numbers: Vec<usize>,
+        table: &'static TableDef,
+        columns: Vec<usize>,
+        times: RangeInclusive<i64>,
+    ) -> Result<Self> {
+        let schema = with_trace_columns(&esatto_tables::schema(table));
+        let schema = Arc::new(schema.project(&columns)?);
+        Ok(Self { traces, numbers, table, schema, columns, times, part: (0, 1) })
+    }
+
+    /// Returns the traces.
+    pub fn traces(&self) -> &Arc<Traces> {
+        &self.traces
+    }
+
+    /// Returns the numbers of the traces that are read.
+    pub fn numbers(&self) -> &[usize] {
+        &self.numbers
+    }
+
+    /// Returns the table.
+    pub fn table(&self) -> &'static TableDef {
+        self.table
+    }
+
+    /// Returns the positions of the columns.
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Returns the times: rows with a `ts` outside may be left out.
+    pub fn times(&self) -> &RangeInclusive<i64> {
+        &self.times
+    }
+
+    /// Returns names and types of the columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Reads the rows of a trace.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read. A trace that is damaged has no rows, or those that can be read.
+    pub fn read_readable(&self, number: usize) -> Result<ScanBatches, String> {
+        match self.traces.open_readable(number)? {
+            Some(trace) => Ok(self.read_trace(&trace, number)),
+            None => Ok(Box::new(std::iter::empty())),
+        }
+    }
+
+    fn read(&self, number: usize) -> ScanBatches {
+        match self.traces.open(number) {
+            Some(trace) => self.read_trace(&trace, number),
+            None => Box::new(std::iter::empty()),
+        }
+    }
+
+    fn read_trace(&self, trace: &Arc<OpenTrace>, number: usize) -> ScanBatches {
         let own = self.table.columns.len();
         let mut request = Request::all(self.table);
         request.columns = self.columns.iter().copied().filter(|column| *column < own).collect();
@@ -228,10 +300,10 @@ impl TablePart {
         request.part = self.part;
         let facts: Vec<(usize, ArrayRef)> = (self.columns.iter().enumerate())
             .filter(|(_, column)| **column >= own)
-            .map(|(at, column)| (at, self.fact(&trace, number, column - own)))
+            .map(|(at, column)| (at, self.fact(trace, number, column - own)))
             .collect();
         let schema = Arc::clone(&self.schema);
-        let batches = trace.read_table(&request);
+        let batches = Arc::clone(trace).read_table(&request);
         Box::new(batches.map(move |batch| {
             let batch = batch?;
             if facts.is_empty() {

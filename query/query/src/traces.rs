@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::SystemTime;
 
 use datafusion::common::{DataFusionError, plan_err};
 use esatto_lake::{fetch, is_url};
 use esatto_tables::{ArgTypes, MAX_TRACES, OpenTrace};
 
 /// The treatment of traces that are damaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Broken {
     /// They have no rows.
     Skip,
@@ -22,19 +23,42 @@ pub enum Broken {
 /// The traces of a query.
 #[derive(Debug)]
 pub struct Traces {
-    files: Vec<TraceFile>,
+    files: BTreeMap<usize, Arc<TraceFile>>,
     broken: Broken,
-    /// Bytes of memory that open traces may take.
-    memory_limit: usize,
+    /// The folder in which relative paths begin, if it is not that of this process.
+    folder: Option<PathBuf>,
+    pool: Arc<TracePool>,
     /// There are tables of a lake instead.
     are_of_lake: bool,
-    cache: Mutex<Cache>,
     arg_types: OnceLock<HashMap<String, ArgTypes>>,
 }
 
+/// Memory that open traces share. A process that answers many queries keeps one: traces stay open
+/// from query to query, until their files change.
+#[derive(Debug)]
+pub struct TracePool {
+    /// Bytes of memory that open traces may take.
+    memory_limit: usize,
+    /// Folders that traces must be in, if only those may be read.
+    folders: Option<Vec<PathBuf>>,
+    /// Traces are read again when their files change.
+    outlives_queries: bool,
+    cache: Mutex<Cache>,
+    files: Mutex<HashMap<FileKey, Arc<TraceFile>>>,
+}
+
+/// The number of a trace, its name, its path, and its treatment if it is damaged.
+type FileKey = (usize, PathBuf, PathBuf, Broken);
+
+/// Files that a pool remembers before it forgets those that are not open.
+const MAX_POOL_FILES: usize = 65_536;
+
 #[derive(Debug)]
 struct TraceFile {
+    /// The path as it was named.
     path: PathBuf,
+    /// The path from the folder in which it was named.
+    location: PathBuf,
     state: Mutex<State>,
 }
 
@@ -42,7 +66,11 @@ struct TraceFile {
 struct State {
     open: Weak<OpenTrace>,
     is_skipped: bool,
+    /// The file could not be read at all.
+    is_unreadable: bool,
     defect: Option<String>,
+    /// Size and time of the file when it was read.
+    version: Option<(u64, Option<SystemTime>)>,
 }
 
 /// Traces that stay open. The most recent one is last.
@@ -54,10 +82,39 @@ struct Cache {
 
 #[derive(Debug)]
 struct CachedTrace {
-    number: usize,
     bytes: usize,
-    /// Keeps the trace open.
-    _trace: Arc<OpenTrace>,
+    trace: Arc<OpenTrace>,
+}
+
+impl TracePool {
+    /// Makes a pool for many queries. If `folders` are given, only traces inside of them can be read.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be found.
+    pub fn new(memory_limit: usize, folders: Option<&[PathBuf]>) -> Result<Arc<Self>, String> {
+        let canonical = |folder: &PathBuf| {
+            folder.canonicalize().map_err(|error| format!("folder of traces {}: {error}", folder.display()))
+        };
+        let folders = folders.map(|folders| folders.iter().map(canonical).collect()).transpose()?;
+        let pool = Self::of_query(memory_limit);
+        Ok(Arc::new(Self { folders, outlives_queries: true, ..pool }))
+    }
+
+    fn of_query(memory_limit: usize) -> Self {
+        let (cache, files) = (Mutex::default(), Mutex::default());
+        Self { memory_limit, folders: None, outlives_queries: false, cache, files }
+    }
+
+    fn file(&self, key: FileKey) -> Arc<TraceFile> {
+        let mut files = lock(&self.files);
+        if files.len() >= MAX_POOL_FILES && !files.contains_key(&key) {
+            files.retain(|_, file| Arc::strong_count(file) > 1 || lock(&file.state).open.strong_count() > 0);
+        }
+        let (path, location) = (key.1.clone(), key.2.clone());
+        let file = || Arc::new(TraceFile { path, location, state: Mutex::default() });
+        Arc::clone(files.entry(key).or_insert_with(file))
+    }
 }
 
 impl Traces {
@@ -70,19 +127,40 @@ impl Traces {
         if paths.len() > MAX_TRACES as usize {
             return Err(format!("{} traces: a query can have {MAX_TRACES}; name fewer", paths.len()));
         }
-        let file = |path| TraceFile { path, state: Mutex::default() };
-        let files = paths.into_iter().map(file).collect();
-        Ok(Self { files, broken, memory_limit, are_of_lake: false, ..Self::of_lake() })
+        let file = |path: PathBuf| Arc::new(TraceFile { location: path.clone(), path, state: Mutex::default() });
+        let files = paths.into_iter().map(file).enumerate().collect();
+        let pool = Arc::new(TracePool::of_query(memory_limit));
+        Ok(Self { files, broken, folder: None, pool, are_of_lake: false, arg_types: OnceLock::new() })
+    }
+
+    /// Makes a list of some traces of a query with their numbers, in the memory of a pool. A trace
+    /// is read again if its file has changed. Paths begin in `folder`.
+    pub fn in_pool(
+        pool: &Arc<TracePool>,
+        folder: &Path,
+        paths: impl IntoIterator<Item = (usize, PathBuf)>,
+        broken: Broken,
+    ) -> Self {
+        let paths = paths.into_iter().filter(|(number, _)| *number < MAX_TRACES as usize);
+        let file = |(number, path): (usize, PathBuf)| {
+            // A URL stays one, whatever the folder.
+            let is_url = path.to_str().is_some_and(is_url);
+            let location = if is_url { path.clone() } else { folder.join(&path) };
+            (number, pool.file((number, path, location, broken)))
+        };
+        let files = paths.map(file).collect();
+        let (folder, pool) = (Some(folder.to_owned()), Arc::clone(pool));
+        Self { files, broken, folder, pool, are_of_lake: false, arg_types: OnceLock::new() }
     }
 
     /// The traces of a lake, which have tables only.
     pub(crate) fn of_lake() -> Self {
         Self {
-            files: Vec::new(),
+            files: BTreeMap::new(),
             broken: Broken::Skip,
-            memory_limit: 0,
+            folder: None,
+            pool: Arc::new(TracePool::of_query(0)),
             are_of_lake: true,
-            cache: Mutex::default(),
             arg_types: OnceLock::new(),
         }
     }
@@ -110,19 +188,61 @@ impl Traces {
     }
 
     /// Returns the file of a trace.
+    ///
+    /// # Panics
+    ///
+    /// There is no trace with this number.
     pub fn path(&self, number: usize) -> &Path {
-        &self.files[number].path
+        &self.files[&number].path
+    }
+
+    /// Returns the numbers and the files of the traces.
+    pub fn paths(&self) -> impl Iterator<Item = (usize, &Path)> {
+        self.files.iter().map(|(number, file)| (*number, &*file.path))
+    }
+
+    /// Returns the folder in which relative paths begin, if it is not that of this process.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Returns the treatment of traces that are damaged.
+    pub fn broken(&self) -> Broken {
+        self.broken
+    }
+
+    /// Returns the reason if a trace was found damaged.
+    pub fn defect(&self, number: usize) -> Option<String> {
+        lock(&self.files.get(&number)?.state).defect.clone()
+    }
+
+    /// As [`Self::open`], with an error if the file cannot be read at all.
+    ///
+    /// # Errors
+    ///
+    /// The reason, without the path.
+    pub fn open_readable(&self, number: usize) -> Result<Option<Arc<OpenTrace>>, String> {
+        let trace = self.open(number);
+        let state = self.files.get(&number).map(|file| lock(&file.state));
+        match state {
+            Some(state) if state.is_unreadable => Err(state.defect.clone().unwrap_or_default()),
+            _ => Ok(trace),
+        }
     }
 
     /// Returns a trace; `None` if it is broken and has no rows.
     pub fn open(&self, number: usize) -> Option<Arc<OpenTrace>> {
-        let file = &self.files[number];
+        let file = self.files.get(&number)?;
         let mut state = lock(&file.state);
+        let version = if self.pool.outlives_queries { version(&file.location) } else { None };
+        if state.version != version || (state.is_unreadable && self.pool.outlives_queries) {
+            *state = State { version, ..State::default() };
+        }
         if state.is_skipped {
             return None;
         }
         if let Some(trace) = state.open.upgrade() {
-            lock(&self.cache).touch(number);
+            lock(&self.pool.cache).touch(&trace);
             return Some(trace);
         }
         let trace = match self.read(number) {
@@ -130,6 +250,7 @@ impl Traces {
             Err(error) => {
                 state.defect = Some(error);
                 state.is_skipped = true;
+                state.is_unreadable = true;
                 return None;
             }
         };
@@ -142,16 +263,20 @@ impl Traces {
         }
         let trace = Arc::new(trace);
         state.open = Arc::downgrade(&trace);
-        lock(&self.cache).insert(number, Arc::clone(&trace), self.memory_limit);
+        lock(&self.pool.cache).insert(Arc::clone(&trace), self.pool.memory_limit);
         Some(trace)
     }
 
     fn read(&self, number: usize) -> Result<OpenTrace, String> {
-        let path = &self.files[number].path;
+        let path = &self.files[&number].location;
         let cannot = |error: io::Error| format!("cannot read it: {error}");
         let number_of = |number| u32::try_from(number).expect("there are few traces");
         if let Some(url) = path.to_str().filter(|text| is_url(text)) {
-            let limit = u64::try_from(self.memory_limit).unwrap_or(u64::MAX);
+            // Clients of an executor cannot make it ask other servers.
+            if self.pool.folders.is_some() {
+                return Err("it is at a URL, and only files in folders may be read".to_owned());
+            }
+            let limit = u64::try_from(self.pool.memory_limit).unwrap_or(u64::MAX);
             let file = fetch(url, limit).map_err(|error| error.to_string())?;
             return Ok(OpenTrace::read(file, number_of(number)));
         }
@@ -159,8 +284,15 @@ impl Traces {
         if metadata.is_dir() {
             return Err("it is a folder".to_owned());
         }
-        if metadata.len() > u64::try_from(self.memory_limit).unwrap_or(u64::MAX) {
-            let (size, limit) = (metadata.len() >> 20, self.memory_limit >> 20);
+        if let Some(folders) = &self.pool.folders {
+            let real = path.canonicalize().map_err(cannot)?;
+            if !folders.iter().any(|folder| real.starts_with(folder)) {
+                let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+                return Err(format!("it is in none of the folders that may be read: {}", folders.join(", ")));
+            }
+        }
+        if metadata.len() > u64::try_from(self.pool.memory_limit).unwrap_or(u64::MAX) {
+            let (size, limit) = (metadata.len() >> 20, self.pool.memory_limit >> 20);
             return Err(format!(
                 "it has {size} MiB, more than the {limit} MiB that traces may take in memory; raise --memory-limit"
             ));
@@ -172,19 +304,30 @@ impl Traces {
     /// Returns the traces that have been found broken: their files, and the reasons.
     pub fn defects(&self) -> Vec<(&Path, String)> {
         let defect = |file: &TraceFile| lock(&file.state).defect.clone();
-        self.files.iter().filter_map(|file| Some((&*file.path, defect(file)?))).collect()
+        self.files.values().filter_map(|file| Some((&*file.path, defect(file)?))).collect()
     }
 
     /// Returns the number of traces that have no rows because they are broken.
     pub fn skipped(&self) -> usize {
-        self.files.iter().filter(|file| lock(&file.state).is_skipped).count()
+        self.files.values().filter(|file| lock(&file.state).is_skipped).count()
+    }
+
+    /// Sets the types of all arguments of all traces, if they are known without reading the traces.
+    pub fn set_arg_types(&self, types: HashMap<String, ArgTypes>) {
+        // They are the same if they were known before.
+        let _were_known = self.arg_types.set(types);
+    }
+
+    /// Returns whether the types of all arguments are known.
+    pub fn has_arg_types(&self) -> bool {
+        self.arg_types.get().is_some()
     }
 
     /// Returns the types of all arguments of all traces. Reads all traces the first time.
     pub fn arg_types(&self) -> &HashMap<String, ArgTypes> {
         self.arg_types.get_or_init(|| {
             let mut all: HashMap<String, ArgTypes> = HashMap::new();
-            for trace in (0..self.len()).filter_map(|number| self.open(number)) {
+            for trace in self.files.keys().filter_map(|number| self.open(*number)) {
                 for (key, types) in trace.arg_types() {
                     let all = all.entry(key).or_default();
                     all.has_int |= types.has_int;
@@ -198,22 +341,28 @@ impl Traces {
 }
 
 impl Cache {
-    fn touch(&mut self, number: usize) {
-        if let Some(at) = self.traces.iter().position(|cached| cached.number == number) {
+    fn touch(&mut self, trace: &Arc<OpenTrace>) {
+        if let Some(at) = self.traces.iter().position(|cached| Arc::ptr_eq(&cached.trace, trace)) {
             let trace = self.traces.remove(at);
             self.traces.extend(trace);
         }
     }
 
-    fn insert(&mut self, number: usize, trace: Arc<OpenTrace>, limit: usize) {
+    fn insert(&mut self, trace: Arc<OpenTrace>, limit: usize) {
         let bytes = trace.memory_size();
         self.bytes += bytes;
-        self.traces.push_back(CachedTrace { number, bytes, _trace: trace });
+        self.traces.push_back(CachedTrace { bytes, trace });
         while self.bytes > limit && self.traces.len() > 1 {
             let oldest = self.traces.pop_front().expect("there are several");
             self.bytes -= oldest.bytes;
         }
     }
+}
+
+/// Returns the size of a file and the time of its last change.
+fn version(path: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
 }
 
 fn defect(trace: &OpenTrace) -> Option<String> {

@@ -139,7 +139,10 @@ impl OpenTrace {
     pub(crate) fn texts(&self) -> &StringViewArray {
         self.texts.get_or_init(|| {
             let strings = &self.engine.tables.strings;
-            let mut texts = StringViewBuilder::with_capacity(strings.iter().len()).with_fixed_block_size(BLOCK_BYTES);
+            // Queries account for whole blocks, so those of a small trace are small.
+            let bytes: usize = strings.iter().map(str::len).sum();
+            let block = u32::try_from(bytes).unwrap_or(BLOCK_BYTES).clamp(1, BLOCK_BYTES);
+            let mut texts = StringViewBuilder::with_capacity(strings.iter().len()).with_fixed_block_size(block);
             strings.iter().for_each(|text| texts.append_value(text));
             texts.finish()
         })

@@ -17,6 +17,7 @@ use esatto_tables::OpenTrace;
 use esatto_trace::tables::ArgValue;
 
 use super::SharedTraces;
+use crate::traces::Traces;
 
 /// The type that a function gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,6 +44,10 @@ impl ExtractArg {
     pub(super) fn new(traces: SharedTraces, form: Form) -> Self {
         let signature = Signature::exact(vec![DataType::Int64, DataType::Utf8], Volatility::Stable);
         Self { signature, traces, form }
+    }
+
+    pub(super) fn traces(&self) -> &Arc<Traces> {
+        &self.traces.0
     }
 
     fn type_of(&self, key: Option<&str>) -> DataType {

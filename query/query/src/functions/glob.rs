@@ -6,8 +6,9 @@ use arrow::array::{AsArray as _, BooleanArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, Like, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility, lit,
 };
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -32,6 +33,22 @@ impl ScalarUDFImpl for Glob {
         Ok(DataType::Boolean)
     }
 
+    fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let pattern = match &args[0] {
+            Expr::Literal(pattern, _) => pattern.try_as_str().flatten().and_then(as_like),
+            _ => None,
+        };
+        // Types are not coerced any more.
+        let pattern = match (info.get_data_type(&args[1])?, pattern) {
+            (DataType::Utf8, Some(pattern)) => ScalarValue::Utf8(Some(pattern)),
+            (DataType::Utf8View, Some(pattern)) => ScalarValue::Utf8View(Some(pattern)),
+            _ => return Ok(ExprSimplifyResult::Original(args)),
+        };
+        // Files have statistics for a comparison, and engines elsewhere know it.
+        let like = Like::new(false, Box::new(args.remove(1)), Box::new(lit(pattern)), None, false);
+        Ok(ExprSimplifyResult::Simplified(Expr::Like(like)))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let texts = cast(&args.args[1].to_array(rows)?, &DataType::Utf8View)?;
@@ -52,6 +69,14 @@ impl ScalarUDFImpl for Glob {
         };
         Ok(ColumnarValue::Array(Arc::new(found)))
     }
+}
+
+/// Returns a pattern of LIKE that fits the same texts; `None` if there is none.
+fn as_like(pattern: &str) -> Option<String> {
+    if pattern.contains(['%', '_', '\\', '[']) {
+        return None;
+    }
+    Some(pattern.replace('*', "%").replace('?', "_"))
 }
 
 #[derive(Debug, PartialEq)]

@@ -29,6 +29,13 @@ pub(crate) fn all(traces: &Arc<Traces>) -> Vec<ScalarUDF> {
     all
 }
 
+/// Returns the traces that a function looks into, if it does.
+pub(crate) fn traces_of(function: &ScalarUDF) -> Option<&Arc<Traces>> {
+    let function = function.inner();
+    let of_arg = function.downcast_ref::<extract_arg::ExtractArg>().map(extract_arg::ExtractArg::traces);
+    of_arg.or_else(|| function.downcast_ref::<times::ToTime>().map(times::ToTime::traces))
+}
+
 /// The traces, as a part of functions. DataFusion wants to compare functions.
 #[derive(Debug, Clone)]
 struct SharedTraces(Arc<Traces>);

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 use esatto_tables::{ClockOffsets, OpenTrace};
 
 use super::SharedTraces;
+use crate::traces::Traces;
 
 /// The clock of the time of the day.
 const CLOCK_REALTIME: i64 = 1;
@@ -71,6 +72,10 @@ impl ToTime {
         let numbers = |count| TypeSignature::Exact(vec![DataType::Int64; count]);
         let signature = Signature::one_of(vec![numbers(1), numbers(2)], Volatility::Stable);
         Self { signature, traces, form }
+    }
+
+    pub(super) fn traces(&self) -> &Arc<Traces> {
+        &self.traces.0
     }
 
     fn offsets(&self, number: usize) -> ClockOffsets {

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::Result;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility, lit,
 };
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -35,10 +35,12 @@ impl ScalarUDFImpl for Truth {
     }
 
     fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        if info.get_data_type(&args[0])? == DataType::Boolean {
-            return Ok(ExprSimplifyResult::Simplified(args.remove(0)));
-        }
-        Ok(ExprSimplifyResult::Original(args))
+        Ok(match info.get_data_type(&args[0])? {
+            DataType::Boolean => ExprSimplifyResult::Simplified(args.remove(0)),
+            // Files have statistics for a comparison, and engines elsewhere know it.
+            DataType::Int64 => ExprSimplifyResult::Simplified(args.remove(0).not_eq(lit(0_i64))),
+            _ => ExprSimplifyResult::Original(args),
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -1,0 +1,325 @@
+//! The program `esatto-query`, and the same with a cluster.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use esatto_lake::Lake;
+use futures::StreamExt as _;
+
+use crate::args::Args;
+pub use crate::args::parse_size;
+use crate::lake_args::{ExportArgs, LakeArgs};
+use crate::remote::Remote;
+use crate::{Broken, Format, Options, Output, OutputError, Session, SqlError, Traces, find_files, lake_commands};
+
+/// Exit status if traces are damaged.
+pub(crate) const BROKEN_TRACES: u8 = 3;
+/// Damaged traces that are named.
+pub(crate) const NAMED_TRACES: usize = 20;
+/// Partitions of a query on a cluster.
+const CLUSTER_PARTITIONS: usize = 16;
+/// Stack of a thread: plans of nested statements are deep.
+const STACK: usize = 64 << 20;
+
+/// The program that asks a cluster.
+const CLUSTER_PROGRAM: &str = "esatto-cluster";
+
+/// Connects to the cluster at an address.
+pub type Connect = fn(&str) -> Result<std::sync::Arc<dyn Remote>, String>;
+
+/// Runs the program with its arguments, the first of which is its name. Without `connect`, the
+/// program `esatto-cluster` runs statements for a cluster.
+pub fn run_program(arguments: impl IntoIterator<Item = OsString>, connect: Option<Connect>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let result = match subcommand(&arguments) {
+        Some("export") => lake_commands::export(&ExportArgs::parse_from(&arguments[1..])),
+        Some(_) => lake_commands::lake(&LakeArgs::parse_from(&arguments[1..])),
+        None => {
+            let args = Args::parse_from(&arguments);
+            if args.cluster.is_some() && connect.is_none() {
+                return run_cluster_program(&arguments[1..]);
+            }
+            run(&args, connect)
+        }
+    };
+    match result {
+        Ok(status) => status,
+        Err(Failure(message)) => {
+            eprintln!("esatto-query: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the subcommand that the arguments ask for. A trace or a lake can have the same name.
+fn subcommand(words: &[OsString]) -> Option<&str> {
+    let word = words.get(1)?.to_str()?;
+    let rest = || words[2..].iter().filter_map(|word| word.to_str());
+    let is_help = |word: &str| matches!(word, "--help" | "-h" | "help" | "--version" | "-V");
+    let is_meant = match word {
+        "export" => rest().any(|word| word.starts_with("--to") || is_help(word)),
+        "lake" => rest().next().is_some_and(|word| word == "check" || is_help(word)),
+        _ => return None,
+    };
+    (is_meant || !Path::new(word).exists()).then_some(word)
+}
+
+pub(crate) struct Failure(pub(crate) String);
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self(message)
+    }
+}
+
+/// Runs the program that asks a cluster, with the same arguments.
+fn run_cluster_program(arguments: &[OsString]) -> ExitCode {
+    let own = std::env::current_exe().ok();
+    let neighbour = own.and_then(|own| Some(own.parent()?.join(CLUSTER_PROGRAM))).filter(|path| path.is_file());
+    let program = neighbour.unwrap_or_else(|| PathBuf::from(CLUSTER_PROGRAM));
+    let status = std::process::Command::new(&program).arg("query").args(arguments).status();
+    match status {
+        Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            eprintln!(
+                "esatto-query: --cluster needs the program '{CLUSTER_PROGRAM}', which is neither beside \
+                 esatto-query nor in PATH; install it: cargo install --path query/cluster"
+            );
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("esatto-query: cannot run {}: {error}", program.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
+    let (files, sql) = split_arguments(args)?;
+    let format = format_of(args);
+    let memory = args.memory_limit.unwrap_or_else(half_of_memory);
+    let mut options = Options::default();
+    options.memory_limit = memory / 2;
+    if let Some(threads) = args.threads {
+        options.threads = threads.into();
+    }
+    let threads = options.threads;
+    if let (Some(address), Some(connect)) = (&args.cluster, connect) {
+        options.remote = Some(connect(address)?);
+        if args.threads.is_none() {
+            options.threads = CLUSTER_PARTITIONS;
+        }
+    }
+    let remote = options.remote.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let mut session = match lake_of(&files)? {
+        Some(lake) => {
+            options.memory_limit = memory;
+            let entries = lake.entries().map_err(|error| error.to_string())?;
+            runtime.block_on(Session::of_lake(&lake, entries, &options)).map_err(|error| error.to_string())?
+        }
+        None => {
+            let (files, are_several) = find_files(&files)?;
+            let broken = args.broken.map_or(if are_several { Broken::Skip } else { Broken::Keep }, Broken::from);
+            options.has_trace_columns = are_several || args.trace_columns;
+            let traces = Traces::new(files, broken, memory / 2)?;
+            Session::new(traces, &options).map_err(|error| error.to_string())?
+        }
+    };
+    for (name, value) in &args.param {
+        session.set_parameter(name, value);
+    }
+    let session = std::sync::Arc::new(session);
+    let (in_task, output) = (std::sync::Arc::clone(&session), args.output.clone());
+    let text = sql.clone();
+    let task = runtime.spawn(async move { answer(&in_task, &text, format, output.as_deref()).await });
+    let done = runtime.block_on(task).map_err(|error| format!("a thread failed: {error}"))?;
+    for note in remote.iter().flat_map(|remote| remote.take_notes()) {
+        eprintln!("esatto-query: note: {note}");
+    }
+    let has_defects = report_defects(&session, remote.as_deref());
+    match done {
+        Ok(()) => {}
+        Err(Stop::Sql(error)) => return Err(Failure(show(&error, &sql))),
+        Err(Stop::Output(error)) if error.is_broken_pipe() => {}
+        Err(Stop::Output(error)) => {
+            let place = args.output.as_ref().map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
+            return Err(Failure(format!("cannot write {place}: {error}")));
+        }
+        Err(Stop::Usage(message)) => return Err(Failure(message)),
+    }
+    Ok(if has_defects { ExitCode::from(BROKEN_TRACES) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the lake that the arguments name.
+fn lake_of(arguments: &[String]) -> Result<Option<Lake>, Failure> {
+    if !arguments.iter().any(|argument| Lake::is_lake(argument)) {
+        return Ok(None);
+    }
+    match arguments {
+        [lake] => Ok(Some(Lake::open(lake).map_err(|error| error.to_string())?)),
+        _ => {
+            Err(Failure("a query can have one lake, and nothing beside it; export the traces into the lake".to_owned()))
+        }
+    }
+}
+
+/// Splits the arguments into traces and SQL.
+fn split_arguments(args: &Args) -> Result<(Vec<String>, String), Failure> {
+    let mut files = args.arguments.clone();
+    let sql = match &args.file {
+        Some(path) if path == Path::new("-") => {
+            let mut sql = String::new();
+            io::stdin().read_to_string(&mut sql).map_err(|error| format!("cannot read the SQL: {error}"))?;
+            sql
+        }
+        Some(path) => {
+            std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?
+        }
+        None => files.pop().unwrap_or_default(),
+    };
+    if files.is_empty() {
+        let missing = "no trace is named: give the traces first, then the SQL in quotes";
+        return Err(Failure(missing.to_owned()));
+    }
+    if args.file.is_none() && Path::new(&sql).exists() {
+        return Err(Failure(format!(
+            "the last argument is the SQL, but '{sql}' is a file; use --file to read SQL from it"
+        )));
+    }
+    Ok((files, sql))
+}
+
+fn format_of(args: &Args) -> Format {
+    let of_name = || args.output.as_ref()?.extension()?.to_str().and_then(Format::of_extension);
+    args.format.or_else(of_name).unwrap_or(Format::Table)
+}
+
+/// Half of the memory of the machine.
+pub fn half_of_memory() -> usize {
+    let read = || {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().trim_end_matches(" kB").parse::<usize>().ok()
+    };
+    read().map_or(2 << 30, |kilobytes| kilobytes / 2 * 1024)
+}
+
+/// The end of a run.
+enum Stop {
+    Sql(SqlError),
+    Output(OutputError),
+    Usage(String),
+}
+
+impl From<OutputError> for Stop {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
+}
+
+async fn answer(session: &Session, sql: &str, format: Format, path: Option<&Path>) -> Result<(), Stop> {
+    let statements = session.prepare(sql).map_err(Stop::Sql)?;
+    if statements.is_empty() {
+        return Err(Stop::Usage("the SQL has no statement".to_owned()));
+    }
+    let mut target = Target::open(path)?;
+    let mut results = 0;
+    for statement in &statements {
+        let Some(mut answer) = session.run(statement).await.map_err(Stop::Sql)? else { continue };
+        results += 1;
+        if results > 1 && !format.can_repeat() {
+            return Err(Stop::Usage("several statements return rows, but this format can have one result".to_owned()));
+        }
+        if results > 1 && matches!(format, Format::Table | Format::Csv) {
+            target.writer.write_all(b"\n").map_err(OutputError::from)?;
+        }
+        let mut output = Output::new(&mut target.writer, format, &answer.schema)?;
+        while let Some(batch) = answer.rows.next().await {
+            let batch = batch.map_err(|error| Stop::Sql(session.sql_error(&error)))?;
+            output.write(&batch)?;
+        }
+        output.finish()?;
+    }
+    target.finish().map_err(|error| Stop::Output(error.into()))
+}
+
+/// The place of the rows. A file gets its name when it is whole.
+struct Target {
+    writer: Box<dyn Write + Send>,
+    file: Option<(tempfile::TempPath, PathBuf)>,
+}
+
+impl Target {
+    fn open(path: Option<&Path>) -> Result<Self, OutputError> {
+        let Some(path) = path else {
+            return Ok(Self { writer: Box::new(BufWriter::new(io::stdout())), file: None });
+        };
+        // A device or a pipe cannot be replaced.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok(Self { writer: Box::new(BufWriter::new(File::create(path)?)), file: None });
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".esatto-query-");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
+        Ok(Self { writer: Box::new(BufWriter::new(file)), file: Some((temporary, path.to_owned())) })
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        match self.file {
+            Some((temporary, path)) => temporary.persist(path).map_err(|error| error.error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reports damaged traces. Returns whether there are any.
+fn report_defects(session: &Session, remote: Option<&dyn Remote>) -> bool {
+    let own = session.traces().defects().into_iter().map(|(path, defect)| (path.to_owned(), defect));
+    let mut defects: Vec<(PathBuf, String)> = own.chain(remote.iter().flat_map(|remote| remote.defects())).collect();
+    defects.sort();
+    defects.dedup_by(|(a, _), (b, _)| a == b);
+    for (path, defect) in defects.iter().take(NAMED_TRACES) {
+        eprintln!("esatto-query: {}: {defect}", path.display());
+    }
+    if defects.len() > NAMED_TRACES {
+        eprintln!("esatto-query: … and {} more", defects.len() - NAMED_TRACES);
+    }
+    if !defects.is_empty() {
+        let (count, all) = (defects.len(), session.traces().len());
+        let traces = if all == 1 { "trace is" } else { "traces are" };
+        let skipped = match remote {
+            None => session.traces().skipped(),
+            Some(_) if session.traces().broken() == Broken::Skip => count,
+            Some(_) => 0,
+        };
+        eprintln!("esatto-query: {count} of {all} {traces} damaged; rows of {skipped} are left out");
+    }
+    !defects.is_empty()
+}
+
+/// Shows an error with its line of SQL.
+fn show(error: &SqlError, sql: &str) -> String {
+    let Some(place) = error.place else { return error.to_string() };
+    let line = usize::try_from(place.line - 1).ok().and_then(|line| sql.lines().nth(line));
+    let Some(line) = line else { return error.to_string() };
+    let column = usize::try_from(place.column - 1).unwrap_or(0);
+    // A long line is shown around the place.
+    let start = column.saturating_sub(60);
+    let part: String = line.chars().skip(start).take(100).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    let marker = " ".repeat(column - start);
+    format!("{error}\n  {part}\n  {marker}^")
+}
