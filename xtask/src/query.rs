@@ -13,6 +13,11 @@ const MANIFEST: &str = "query/Cargo.toml";
 ///
 /// Cargo cannot be run.
 pub(crate) fn test(tally: &mut Tally, skips: &Path) -> Result<(), String> {
+    // The programs of Ballista are peers of the tests. Cargo builds those of a dependency by name.
+    let mut peers = cargo("build");
+    peers.args(["-p", "esatto-cluster", "-p", "ballista-scheduler", "-p", "ballista-executor"]);
+    peers.args(["--bin", "esatto-cluster", "--bin", "ballista-scheduler", "--bin", "ballista-executor"]);
+    shell::run(&mut peers)?;
     let mut tests = cargo("test");
     tests.args(["--workspace", "--no-fail-fast"]).env("ESATTO_SKIPS", skips);
     tally.add(libtest::run(&mut tests, Run { label: "query" })?);
