@@ -17,7 +17,6 @@ const DEFAULT: &[&str] = &[
     "nspawn",
     "packaging",
     "browser",
-    "readers",
     "producer",
 ];
 

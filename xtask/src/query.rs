@@ -1,5 +1,6 @@
 //! The workspace `query/`, which has DataFusion and its own `Cargo.lock`.
 
+use crate::peers;
 use crate::shell;
 use crate::test::{Run, Tally, libtest};
 use std::path::Path;
@@ -13,6 +14,10 @@ const MANIFEST: &str = "query/Cargo.toml";
 ///
 /// Cargo cannot be run.
 pub(crate) fn test(tally: &mut Tally, skips: &Path) -> Result<(), String> {
+    // Stock readers of lakes. Where they cannot be had, their tests are skipped with this reason.
+    if let Err(error) = peers::run("install", &["readers".to_owned()]) {
+        eprintln!("xtask: {error}");
+    }
     // The programs of Ballista are peers of the tests. Cargo builds those of a dependency by name.
     let mut peers = cargo("build");
     peers.args(["-p", "esatto-cluster", "-p", "ballista-scheduler", "-p", "ballista-executor"]);
