@@ -1,7 +1,7 @@
 //! `esatto doctor`: sockets, daemons, rights and limits, with a remedy if something is missing.
 
 use esatto_tests::tiny_disk::TinyDisk;
-use esatto_tests::{Harness, Implementation, Peer, Signal, Terminal, esatto_bin, skip};
+use esatto_tests::{Harness, Implementation, Peer, Signal, Skip, Terminal, esatto_bin, skip};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
@@ -247,4 +247,23 @@ fn a_narrow_terminal_breaks_lines_between_words() {
     let (_, shown) = Terminal::start(&mut command, 20).wait();
     assert!(shown.contains("  missing no tracing\n  service runs at\n  @a, and `esatto\n"), "{shown}");
     assert!(shown.is_ascii(), "it must be readable in every locale:\n{shown}");
+}
+
+#[test]
+fn a_program_whose_file_has_capabilities_is_told() {
+    skip(|| {
+        let harness = Harness::new();
+        let copy = harness.path("esatto");
+        std::fs::copy(esatto_bin(), &copy).expect("the folder has room");
+        assert!(!Answer::of(&mut harness.command(&copy)).has("file_capabilities"));
+        // Version 2 of the format, with the flag "effective"; CAP_SYS_PTRACE has the number 19.
+        let value: Vec<u8> = [0x0200_0001_u32, 1 << 19, 0, 0, 0].into_iter().flat_map(u32::to_le_bytes).collect();
+        rustix::fs::setxattr(&copy, "security.capability", &value, rustix::fs::XattrFlags::empty())
+            .map_err(|error| Skip(format!("capabilities of files cannot be set: {error}")))?;
+        let answer = Answer::of(&mut harness.command(&copy));
+        let (state, _, remedy) = answer.of_check("file_capabilities");
+        assert_eq!((state, answer.is_ready), ("missing", false));
+        assert_eq!(remedy, format!("run `sudo setcap -r {}`", copy.display()));
+        Ok(())
+    });
 }

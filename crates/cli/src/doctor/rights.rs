@@ -48,6 +48,7 @@ pub(super) fn checks(programs: Option<&Programs>) -> Vec<Check> {
         checks.push(Check::ready("rights", "you have all rights that data sources of the machine need"));
     }
     checks.extend(capabilities());
+    checks.extend(capabilities_of_file());
     checks.extend(level("perf_event_paranoid", PERF_LEVELS));
     checks.extend(level("kptr_restrict", POINTER_LEVELS));
     checks.extend(privileges::hidden_by_container().into_iter().map(|hidden| match hidden.split_once("; ") {
@@ -68,6 +69,16 @@ fn capabilities() -> Option<Check> {
             Check::note("capabilities", format!("this command has {}, but not {}", names(had), names(lacking)))
         }
     })
+}
+
+/// Warns if the file of this program has capabilities: they are those of every user who may run it.
+fn capabilities_of_file() -> Option<Check> {
+    let path = std::env::current_exe().ok()?;
+    let mut value = [0_u8; 64];
+    rustix::fs::getxattr(&path, "security.capability", &mut value).ok()?;
+    let path = esatto_trace::escape::Line(path.display());
+    let text = format!("{path} has capabilities: each user who may run it reads every file of the machine with it");
+    Some(Check::missing("file_capabilities", text, format!("run `sudo setcap -r {path}`")))
 }
 
 /// Meanings of `kernel.perf_event_paranoid`, for values up to the given one.

@@ -215,8 +215,9 @@ impl Machine {
             what: "file descriptors and smaps of other users' processes",
             right: Right::ForeignProcesses,
             why: "CAP_SYS_PTRACE is missing".to_owned(),
-            remedy: "run as root, or run `sudo setcap cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep` on the program"
-                .to_owned(),
+            // A capability of the program's file would be one of every user who may run it, and
+            // would open every file to its options.
+            remedy: "run as root, or let the service traced-probes record it".to_owned(),
             is_everything: false,
         })
     }
