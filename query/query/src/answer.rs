@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use esatto_query::{Format, Output, OutputError, Session, SqlError};
+use crate::{Format, Output, OutputError, Session, SqlError};
 use futures::StreamExt as _;
 
 /// The reason why statements did not run to their end.

@@ -14,6 +14,10 @@ pub(crate) struct Args {
     /// several statements
     #[arg(value_name = "TRACE… SQL", required = true)]
     pub(crate) arguments: Vec<String>,
+    /// Read statements from the terminal, one after the other, with completion and a history; all
+    /// arguments are traces
+    #[arg(short, long, conflicts_with_all = ["file", "output"])]
+    pub(crate) interactive: bool,
     /// Read the SQL from this file; '-' is the standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -68,6 +72,7 @@ const EXAMPLES: &str = "\
 Examples:
   esatto-query demo.pftrace 'select name, count(*), sum(dur) from slice group by name'
   esatto-query 'traces/*.pftrace' 'select trace_file, count(*) from sched group by 1' -o sched.csv
+  esatto-query --interactive demo.pftrace
   esatto-query demo.pftrace -f report.sql --param pid=42 --format json
 
 Lakes: `esatto export TRACE… --to LAKE` writes the tables of traces as Parquet, `esatto lake check LAKE`

@@ -5,7 +5,8 @@
 //! people have written them for the trace processor: what differs is translated.
 //!
 //! ```text
-//! main, program ─┬─ args, output  rows as a table, CSV, JSON, Parquet, Arrow
+//! main, program ─┬─ args, answer, output  rows as a table, CSV, JSON, Parquet, Arrow
+//!              ├─ interactive     statements from a terminal
 //!              └─ session         tables, views, statements
 //!                   ├─ script     parser, parameters, PerfettoSQL: dialect, rewrite
 //!                   ├─ fallback, table_arguments   what is translated later
@@ -17,10 +18,12 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod args;
 mod dialect;
 mod fallback;
 mod functions;
+mod interactive;
 mod lake_args;
 mod lake_commands;
 mod lake_table;

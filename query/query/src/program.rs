@@ -1,20 +1,19 @@
 //! The program `esatto-query`, and the same with a cluster.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Write};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use esatto_lake::Lake;
-use futures::StreamExt as _;
 
+use crate::answer::{Stop, answer};
 use crate::args::Args;
 pub use crate::args::parse_size;
 use crate::lake_args::{ExportArgs, LakeArgs};
 use crate::remote::Remote;
-use crate::{Broken, Format, Options, Output, OutputError, Session, SqlError, Traces, find_files, lake_commands};
+use crate::{Broken, Format, Options, Session, SqlError, Traces, find_files, interactive, lake_commands};
 
 /// Exit status if traces are damaged.
 pub(crate) const BROKEN_TRACES: u8 = 3;
@@ -121,7 +120,7 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
-    let mut session = match lake_of(&files)? {
+    let session = match lake_of(&files)? {
         Some(lake) => {
             options.memory_limit = memory;
             let entries = lake.entries().map_err(|error| error.to_string())?;
@@ -139,6 +138,11 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
         session.set_parameter(name, value);
     }
     let session = std::sync::Arc::new(session);
+    if args.interactive {
+        let status = interactive::run(&runtime, &session, format);
+        let has_defects = report_defects(&session, remote.as_deref());
+        return Ok(if has_defects { ExitCode::from(BROKEN_TRACES) } else { status });
+    }
     let (in_task, output) = (std::sync::Arc::clone(&session), args.output.clone());
     let text = sql.clone();
     let task = runtime.spawn(async move { answer(&in_task, &text, format, output.as_deref()).await });
@@ -148,7 +152,7 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     }
     let has_defects = report_defects(&session, remote.as_deref());
     match done {
-        Ok(()) => {}
+        Ok(_) => {}
         Err(Stop::Sql(error)) => return Err(Failure(show(&error, &sql))),
         Err(Stop::Output(error)) if error.is_broken_pipe() => {}
         Err(Stop::Output(error)) => {
@@ -176,6 +180,9 @@ fn lake_of(arguments: &[String]) -> Result<Option<Lake>, Failure> {
 /// Splits the arguments into traces and SQL.
 fn split_arguments(args: &Args) -> Result<(Vec<String>, String), Failure> {
     let mut files = args.arguments.clone();
+    if args.interactive {
+        return Ok((files, String::new()));
+    }
     let sql = match &args.file {
         Some(path) if path == Path::new("-") => {
             let mut sql = String::new();
@@ -214,78 +221,6 @@ pub fn half_of_memory() -> usize {
     read().map_or(2 << 30, |kilobytes| kilobytes / 2 * 1024)
 }
 
-/// The end of a run.
-enum Stop {
-    Sql(SqlError),
-    Output(OutputError),
-    Usage(String),
-}
-
-impl From<OutputError> for Stop {
-    fn from(error: OutputError) -> Self {
-        Self::Output(error)
-    }
-}
-
-async fn answer(session: &Session, sql: &str, format: Format, path: Option<&Path>) -> Result<(), Stop> {
-    let statements = session.prepare(sql).map_err(Stop::Sql)?;
-    if statements.is_empty() {
-        return Err(Stop::Usage("the SQL has no statement".to_owned()));
-    }
-    let mut target = Target::open(path)?;
-    let mut results = 0;
-    for statement in &statements {
-        let Some(mut answer) = session.run(statement).await.map_err(Stop::Sql)? else { continue };
-        results += 1;
-        if results > 1 && !format.can_repeat() {
-            return Err(Stop::Usage("several statements return rows, but this format can have one result".to_owned()));
-        }
-        if results > 1 && matches!(format, Format::Table | Format::Csv) {
-            target.writer.write_all(b"\n").map_err(OutputError::from)?;
-        }
-        let mut output = Output::new(&mut target.writer, format, &answer.schema)?;
-        while let Some(batch) = answer.rows.next().await {
-            let batch = batch.map_err(|error| Stop::Sql(session.sql_error(&error)))?;
-            output.write(&batch)?;
-        }
-        output.finish()?;
-    }
-    target.finish().map_err(|error| Stop::Output(error.into()))
-}
-
-/// The place of the rows. A file gets its name when it is whole.
-struct Target {
-    writer: Box<dyn Write + Send>,
-    file: Option<(tempfile::TempPath, PathBuf)>,
-}
-
-impl Target {
-    fn open(path: Option<&Path>) -> Result<Self, OutputError> {
-        let Some(path) = path else {
-            return Ok(Self { writer: Box::new(BufWriter::new(io::stdout())), file: None });
-        };
-        // A device or a pipe cannot be replaced.
-        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Ok(Self { writer: Box::new(BufWriter::new(File::create(path)?)), file: None });
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".esatto-query-");
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
-        Ok(Self { writer: Box::new(BufWriter::new(file)), file: Some((temporary, path.to_owned())) })
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()?;
-        match self.file {
-            Some((temporary, path)) => temporary.persist(path).map_err(|error| error.error),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Reports damaged traces. Returns whether there are any.
 fn report_defects(session: &Session, remote: Option<&dyn Remote>) -> bool {
     let own = session.traces().defects().into_iter().map(|(path, defect)| (path.to_owned(), defect));
@@ -312,7 +247,7 @@ fn report_defects(session: &Session, remote: Option<&dyn Remote>) -> bool {
 }
 
 /// Shows an error with its line of SQL.
-fn show(error: &SqlError, sql: &str) -> String {
+pub(crate) fn show(error: &SqlError, sql: &str) -> String {
     let Some(place) = error.place else { return error.to_string() };
     let line = usize::try_from(place.line - 1).ok().and_then(|line| sql.lines().nth(line));
     let Some(line) = line else { return error.to_string() };

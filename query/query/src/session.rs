@@ -1,7 +1,7 @@
 //! A session: tables, views and functions over traces, and the statements on them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::AsArray as _;
 use arrow::compute::cast;
@@ -20,6 +20,7 @@ use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
 use esatto_lake::{Lake, TraceEntry};
 use esatto_tables::ArgTypes;
+use futures::FutureExt as _;
 
 use crate::lake_table::{LakeTable, LakeTraces};
 use crate::remote::Remote;
@@ -58,7 +59,7 @@ pub struct Session {
     /// Columns that tell traces apart.
     trace_columns: Vec<String>,
     aggregates: HashSet<String>,
-    parameters: Parameters,
+    parameters: Mutex<Parameters>,
     views: Mutex<HashSet<&'static str>>,
     remote: Option<Arc<dyn Remote>>,
 }
@@ -172,15 +173,48 @@ impl Session {
             traces,
             trace_columns: trace_columns.collect(),
             aggregates,
-            parameters: Parameters::new(),
+            parameters: Mutex::default(),
             views: Mutex::default(),
             remote: options.remote.clone(),
         })
     }
 
     /// Sets the value of a parameter: a number if it looks like one, else a text.
-    pub fn set_parameter(&mut self, name: &str, value: &str) {
-        self.parameters.insert(name.to_owned(), parameter_value(value));
+    pub fn set_parameter(&self, name: &str, value: &str) {
+        self.lock_parameters().insert(name.to_owned(), parameter_value(value));
+    }
+
+    fn lock_parameters(&self) -> MutexGuard<'_, Parameters> {
+        self.parameters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the names of all tables and views, in alphabetical order.
+    pub fn relations(&self) -> Vec<String> {
+        let mut names = self.table_names();
+        names.extend(VIEWS.iter().map(|view| view.name.to_owned()));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns the columns of a table or a view; `None` if there is none of this name. Those of the
+    /// views of this crate are known only after the first statement that names them.
+    pub fn columns(&self, relation: &str) -> Option<SchemaRef> {
+        let schema = self.context.catalog("datafusion")?.schema("public")?;
+        let name = schema.table_names().into_iter().find(|name| name.eq_ignore_ascii_case(relation))?;
+        // Tables in memory are there at once.
+        Some(schema.table(&name).now_or_never()?.ok()??.schema())
+    }
+
+    /// Returns the names of all functions, in alphabetical order.
+    pub fn functions(&self) -> Vec<String> {
+        let state = self.context.state();
+        let scalar = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let all = scalar.chain(state.window_functions().keys()).chain(state.table_functions().keys());
+        let mut names: Vec<String> = all.cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Returns the traces.
@@ -194,7 +228,7 @@ impl Session {
     ///
     /// The first mistake in the syntax, or a parameter without a value.
     pub fn prepare(&self, sql: &str) -> Result<Vec<Prepared>, SqlError> {
-        Ok(parse(sql, &self.parameters)?.into_iter().map(Prepared).collect())
+        Ok(parse(sql, &self.lock_parameters())?.into_iter().map(Prepared).collect())
     }
 
     /// Runs a statement; `None` if it returns no rows.
@@ -219,13 +253,7 @@ impl Session {
 
     /// Makes an error of DataFusion an error of SQL.
     pub fn sql_error(&self, error: &DataFusionError) -> SqlError {
-        let state = self.context.state();
-        let mut tables = self.table_names();
-        tables.extend(VIEWS.iter().map(|view| view.name.to_owned()));
-        let scalar = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
-        let functions: Vec<String> =
-            scalar.chain(state.window_functions().keys()).chain(state.table_functions().keys()).cloned().collect();
-        SqlError::of_datafusion(error, &tables, &functions)
+        SqlError::of_datafusion(error, &self.relations(), &self.functions())
     }
 
     fn table_names(&self) -> Vec<String> {

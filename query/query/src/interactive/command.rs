@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::Format;
 use clap::ValueEnum as _;
-use esatto_query::Format;
 
 use super::Shell;
 

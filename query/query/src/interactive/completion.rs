@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esatto_query::Session;
+use crate::Session;
 use rustyline::completion::{Completer as Complete, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -16,10 +16,50 @@ use super::statement::{is_blank, is_complete};
 
 /// Words of SQL that statements begin with or often have.
 const WORDS: [&str; 44] = [
-    "all", "and", "as", "asc", "between", "by", "case", "cast", "create", "cross", "desc", "describe", "distinct",
-    "drop", "else", "end", "except", "exists", "explain", "from", "full", "glob", "group", "having", "in",
-    "intersect", "is", "join", "left", "like", "limit", "not", "null", "offset", "on", "or", "order", "over",
-    "partition", "select", "show", "tables", "union", "where",
+    "all",
+    "and",
+    "as",
+    "asc",
+    "between",
+    "by",
+    "case",
+    "cast",
+    "create",
+    "cross",
+    "desc",
+    "describe",
+    "distinct",
+    "drop",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "explain",
+    "from",
+    "full",
+    "glob",
+    "group",
+    "having",
+    "in",
+    "intersect",
+    "is",
+    "join",
+    "left",
+    "like",
+    "limit",
+    "not",
+    "null",
+    "offset",
+    "on",
+    "or",
+    "order",
+    "over",
+    "partition",
+    "select",
+    "show",
+    "tables",
+    "union",
+    "where",
 ];
 
 /// Completes names.
@@ -35,9 +75,9 @@ impl Completer {
 
     /// Returns the names that fit what stands before the cursor, and where the name begins.
     fn names(&self, before: &str) -> (usize, Vec<String>) {
-        let start = before.rfind(|ch: char| !ch.is_alphanumeric() && ch != '_').map_or(0, |at| {
-            at + before[at..].chars().next().map_or(1, char::len_utf8)
-        });
+        let start = before
+            .rfind(|ch: char| !ch.is_alphanumeric() && ch != '_')
+            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         let (head, word) = before.split_at(start);
         let word = word.to_ascii_lowercase();
         let mut names = BTreeSet::new();
@@ -125,7 +165,7 @@ impl Helper for Completer {}
 
 #[cfg(test)]
 mod tests {
-    use esatto_query::{Broken, Options, Traces};
+    use crate::{Broken, Options, Traces};
 
     use super::*;
 
@@ -140,7 +180,7 @@ mod tests {
         let names = |text| completer.names(text).1;
         assert_eq!(names("select * from thread_st"), ["thread_state", "thread_state_with_thread"]);
         assert_eq!(names("select slice.thread_d"), ["thread_dur"]);
-        assert_eq!(names("select extract_a"), ["extract_arg"]);
+        assert!(names("select extract_a").contains(&"extract_arg".to_owned()));
         assert!(names("select name from slice where arg_s").contains(&"arg_set_id".to_owned()));
         assert!(!names("select arg_s").contains(&"arg_set_id".to_owned()), "no table is named");
         assert_eq!(names("sele"), ["select"]);

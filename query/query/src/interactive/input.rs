@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, Stdin};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use esatto_query::Session;
+use crate::Session;
 use rustyline::config::Configurer as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;

@@ -18,13 +18,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esatto_query::{Format, Session};
+use crate::{Format, Session};
 use tokio::runtime::Runtime;
 
 use self::command::{Command, Next};
 use self::input::{Input, Line};
 use crate::answer::{Counts, Stop, answer};
-use crate::show;
+use crate::program::show;
 
 /// Exit status after a second Ctrl-C.
 const INTERRUPTED: i32 = 130;
@@ -42,13 +42,8 @@ struct Shell {
 /// Reads statements until the input ends. The status tells of errors if the input is no terminal.
 pub(crate) fn run(runtime: &Runtime, session: &Arc<Session>, format: Format) -> ExitCode {
     let is_terminal = std::io::stdin().is_terminal();
-    let mut shell = Shell {
-        session: Arc::clone(session),
-        format,
-        output: None,
-        has_timer: is_terminal,
-        has_failed: false,
-    };
+    let mut shell =
+        Shell { session: Arc::clone(session), format, output: None, has_timer: is_terminal, has_failed: false };
     if is_terminal {
         let traces = match session.traces().len() {
             1 => "1 trace".to_owned(),

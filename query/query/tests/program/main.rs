@@ -4,6 +4,7 @@ mod damaged_traces;
 mod documentation;
 mod errors;
 mod formats;
+mod interactive;
 mod many_traces;
 mod statements;
 
