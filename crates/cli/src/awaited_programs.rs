@@ -20,6 +20,8 @@ use crate::service_state::{Program, Programs, sorted, text};
 
 /// Wait after which the user wants to know the reason.
 const NOTICEABLE: Duration = Duration::from_secs(1);
+/// Time after which an end is not due to programs.
+const OVERDUE: Duration = Duration::from_secs(2);
 /// Programs that the line names.
 const MAX_NAMES: usize = 10;
 /// Pairs of a program's name and a data source's name that are kept.
@@ -71,6 +73,8 @@ enum Said {
     Wait,
     /// And for whom.
     Names,
+    /// That the programs are not the reason any more.
+    Overdue,
 }
 
 impl AwaitedPrograms {
@@ -159,12 +163,20 @@ impl AwaitedPrograms {
     /// Returns the next line for the user, once it is due.
     pub(crate) fn line(&mut self, now: Instant, programs: &Programs) -> Option<String> {
         let flush = self.asked_to_flush?;
-        if self.said == Said::Names || now < flush + NOTICEABLE {
+        if self.said == Said::Overdue || now < flush + NOTICEABLE {
             return None;
         }
         let flush_end = flush + self.patience.flush;
         let stop = self.asked_to_stop.or_else(|| (now >= flush_end).then_some(flush_end));
         let end = stop.unwrap_or(flush_end) + self.patience.stop;
+        if now >= end + OVERDUE {
+            self.said = Said::Overdue;
+            let reason = "Perhaps the disk to which it writes does not answer";
+            return Some(format!("The service no longer waits for programs, but has not ended the session. {reason}."));
+        }
+        if self.said == Said::Names {
+            return None;
+        }
         let rest = format!("at most {} s more", end.saturating_duration_since(now).as_secs_f64().ceil().max(1.0));
         let awaited = self.instances.iter().filter(|(_, of)| of.running > 0 || of.starting > 0);
         let names: BTreeSet<&str> = awaited.map(|((name, _), _)| name.as_str()).collect();
@@ -181,7 +193,7 @@ impl AwaitedPrograms {
             return None;
         }
         self.said = Said::Wait;
-        Some(format!("Waiting for programs that do not answer; {rest}. The service cannot name them yet."))
+        Some(format!("Waiting for programs or the disk; {rest} for programs. The service cannot name them yet."))
     }
 }
 
@@ -268,6 +280,9 @@ mod tests {
         let line = awaited.line(begun + 5 * second, &programs).unwrap();
         assert_eq!(line, "Waiting for programs that do not answer: a (pid 7), b; at most 4 s more.");
         assert_eq!(awaited.line(begun + 6 * second, &programs), None);
+        let line = awaited.line(begun + 12 * second, &programs).unwrap();
+        assert!(line.contains("no longer waits for programs") && line.contains("disk"), "{line}");
+        assert_eq!(awaited.line(begun + 60 * second, &programs), None);
     }
 
     #[test]
