@@ -20,7 +20,7 @@ impl From<OutputError> for Stop {
     }
 }
 
-/// What statements returned.
+/// Numbers of the results and rows of statements.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) results: usize,

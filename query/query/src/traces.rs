@@ -87,7 +87,8 @@ struct CachedTrace {
 }
 
 impl TracePool {
-    /// Makes a pool for many queries. If `folders` are given, only traces inside of them can be read.
+    /// Makes a pool for many queries. If `folders` are given, only traces inside of them can be
+    /// read.
     ///
     /// # Errors
     ///

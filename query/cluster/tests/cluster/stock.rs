@@ -93,7 +93,7 @@ fn a_scheduler_of_ballista_does_not_take_traces() {
     assert!(error.contains("cannot read traces") && error.contains("esatto-cluster scheduler"), "{error}");
 }
 
-/// Statements with functions that only traces themselves can answer, or that Ballista does not have.
+/// Statements with functions that only traces themselves can answer, or that Ballista lacks.
 const NOT_IN_LAKES: [&str; 3] =
     ["shapes: arguments as columns", "shapes: times of the day", "shapes: texts by patterns"];
 

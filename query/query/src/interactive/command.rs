@@ -22,7 +22,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
     (".traces", "", "list the traces"),
 ];
 
-/// What a command's argument is, for completion.
+/// The kind of a command's argument, for completion.
 pub(super) enum Argument {
     File,
     Relation,
@@ -30,7 +30,7 @@ pub(super) enum Argument {
     Other,
 }
 
-/// What follows a command.
+/// The step after a command.
 pub(super) enum Next {
     Line,
     End,
