@@ -18,6 +18,10 @@ use super::journal_file::{JournalFile, ReadError};
 use super::recent_entries::RecentEntries;
 use crate::data_source::SetupError;
 
+/// Difference of the monotonic clock and the time of day since the start, in µs, up to which an
+/// entry is of this boot. The time of day may be corrected meanwhile.
+const CLOCKS_DIFFER_US: u64 = 1_000_000;
+
 /// Files that are open at a time. There is one for the system, and one for each user who runs
 /// programs; a process may have 1024 descriptors.
 const MAX_OPEN_FILES: usize = 256;
@@ -199,7 +203,7 @@ impl Journal {
             if is_new && (is_from_before(&entry, self.boot_id, self.start_us) || self.recent.contains(&entry)) {
                 continue;
             }
-            if entry.boot_id != self.boot_id {
+            if entry.boot_id != self.boot_id && !has_our_clocks(&entry, self.start_us) {
                 progress.failed += 1;
                 continue;
             }
@@ -344,6 +348,14 @@ impl Journal {
         });
         Ok(Some(file_id))
     }
+}
+
+/// Returns whether an entry of another boot id has the times of this boot. A container may have a
+/// boot id of its own, which this process does not see from within its sandbox.
+fn has_our_clocks(entry: &EntryHeader, start_us: Option<(u64, u64)>) -> bool {
+    let Some((monotonic_us, realtime_us)) = start_us else { return false };
+    let since = [entry.monotonic_us.checked_sub(monotonic_us), entry.realtime_us.checked_sub(realtime_us)];
+    matches!(since, [Some(monotonic), Some(realtime)] if monotonic.abs_diff(realtime) <= CLOCKS_DIFFER_US)
 }
 
 /// Returns whether an entry of a new file is from before the start.

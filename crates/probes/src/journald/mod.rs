@@ -44,6 +44,7 @@ use self::journal::{Journal, Places};
 use crate::data_source::{Instance, Monotonic, SetupError};
 use crate::instances::Source;
 use crate::metatrace;
+use crate::problem;
 use crate::ticks::Ticks;
 
 /// Entries that are read before other data sources of the thread get their turn.
@@ -67,13 +68,24 @@ pub(crate) struct Journald {
     total: u64,
     /// Entries that could not be read.
     failed: u64,
+    /// The trace says that entries are missing.
+    has_told: bool,
 }
 
 impl Journald {
     fn new(config: &SystemdJournaldConfigReader<'_>, places: &Places) -> Result<Self, SetupError> {
         let journal = Journal::open(places)?;
         let filter = Filter::new(config);
-        Ok(Self { journal, filter, values: Values::default(), is_started: false, polls: None, total: 0, failed: 0 })
+        Ok(Self {
+            journal,
+            filter,
+            values: Values::default(),
+            is_started: false,
+            polls: None,
+            total: 0,
+            failed: 0,
+            has_told: false,
+        })
     }
 
     fn read(&mut self, budget: usize, writer: &mut TraceWriter) {
@@ -85,6 +97,14 @@ impl Journald {
         });
         self.failed += progress.failed;
         metatrace::counter("journal entries", self.total);
+    }
+
+    fn write_totals(&self, writer: &mut TraceWriter) {
+        let mut packet = writer.new_packet();
+        let mut fields = packet.typed::<TracePacketWriter<'_>>();
+        fields.timestamp(now_us(ClockId::Boottime) * 1000);
+        fields.timestamp_clock_id(BuiltinClock::BUILTIN_CLOCK_BOOTTIME.0 as u32);
+        fields.journald_event().num_total(self.total).num_failed(self.failed);
     }
 }
 
@@ -118,11 +138,13 @@ impl Source for Journald {
     fn flush(&mut self, writer: &mut TraceWriter) {
         self.journal.look_for_changes();
         self.read(ENTRIES_PER_FLUSH, writer);
-        let mut packet = writer.new_packet();
-        let mut fields = packet.typed::<TracePacketWriter<'_>>();
-        fields.timestamp(now_us(ClockId::Boottime) * 1000);
-        fields.timestamp_clock_id(BuiltinClock::BUILTIN_CLOCK_BOOTTIME.0 as u32);
-        fields.journald_event().num_total(self.total).num_failed(self.failed);
+        self.write_totals(writer);
+        if self.failed > 0 && !self.has_told {
+            self.has_told = true;
+            let reason = "entries of the journal could not be read: they are damaged, or of another boot";
+            log::warn!("linux.systemd_journald: {reason}");
+            problem::write(writer, "linux.systemd_journald", reason);
+        }
     }
 
     fn deadline(&self) -> Option<Monotonic> {

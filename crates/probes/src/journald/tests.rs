@@ -293,6 +293,31 @@ fn entries_of_another_boot_count_as_failed() {
     file.write_all_at(&5_u64.to_le_bytes(), ENTRIES_AT).expect("written");
     assert_eq!(tick(&mut source), NONE);
     assert_eq!((source.total, source.failed), (0, 5));
+    let mut test = TestWriter::new();
+    let mut writer = test.writer();
+    source.flush(&mut writer);
+    source.flush(&mut writer);
+    drop(writer);
+    let packets = test.packets();
+    let told = |packet: &&Vec<u8>| packet.windows(9).any(|part| part == b"could not");
+    assert_eq!(packets.iter().filter(told).count(), 1, "the trace says it once");
+}
+
+#[test]
+fn entries_of_a_container_with_a_boot_id_of_its_own_are_read() {
+    let machine = Machine::new("container");
+    fs::write(machine.folder.join("boot-id"), "ffffffff-89ab-cdef-0123-456789abcdef\n").expect("written");
+    let file = machine.write("system.journal", &journal_sample("none-regular"), 0);
+    file.write_all_at(&5_u64.to_le_bytes(), ENTRIES_AT).expect("written");
+    let path = fs::File::open(machine.journal().join("system.journal")).expect("a file");
+    let first = JournalFile::open(path).expect("a journal").next().expect("whole").expect("an entry");
+    file.write_all_at(&0_u64.to_le_bytes(), ENTRIES_AT).expect("written");
+    let mut source = machine.source().expect("a journal");
+    source.journal.start(first.monotonic_us - 1, first.realtime_us - 1);
+    source.is_started = true;
+    file.write_all_at(&5_u64.to_le_bytes(), ENTRIES_AT).expect("written");
+    assert_eq!(tick(&mut source), [1000, 1001, 1002, 1003, 1004]);
+    assert_eq!(source.failed, 0);
 }
 
 #[test]
