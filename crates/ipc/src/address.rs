@@ -96,7 +96,9 @@ pub enum AddressError {
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("socket address is empty"),
+            Self::Empty => {
+                write!(f, "socket address is empty; is {PRODUCER_SOCK_NAME} or {CONSUMER_SOCK_NAME} set to nothing?")
+            }
             Self::BadUnixName(s) => {
                 write!(f, "{s:?} is not a unix socket name (at most {MAX_UNIX_NAME} bytes, none of them NUL)")
             }
