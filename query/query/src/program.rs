@@ -101,8 +101,7 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     let (files, sql) = split_arguments(args)?;
     let format = format_of(args);
     let memory = args.memory_limit.unwrap_or_else(half_of_memory);
-    let mut options = Options::default();
-    options.memory_limit = memory / 2;
+    let mut options = Options { memory_limit: memory / 2, ..Options::default() };
     if let Some(threads) = args.threads {
         options.threads = threads.into();
     }
