@@ -48,6 +48,6 @@ mod test_folder;
 #[cfg(test)]
 mod test_writer;
 
-pub use ftrace::closest_ftrace_event;
+pub use ftrace::{atrace_categories, closest_ftrace_event, is_atrace_category};
 pub use probes::{Options, Probes, ProbesHandle};
 pub use probes_program::{TRACED_PROBES_HELP, traced_probes, traced_probes_as};

@@ -9,12 +9,16 @@ use std::process::Command;
 /// Records these events. Returns the exit code of `record`, and what `record`,
 /// `info` and the probes say.
 fn record(events: &[&str]) -> Result<(Option<i32>, [String; 3]), Skip> {
+    record_fields(&events.iter().map(|event| format!("ftrace_events: \"{event}\" ")).collect::<String>())
+}
+
+/// As [`record`], with fields of the `FtraceConfig`.
+fn record_fields(events: &str) -> Result<(Option<i32>, [String; 3]), Skip> {
     let _turn = tracefs()?;
     let instance = Instance::new("mistyped");
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
     let probes = harness.probes(Implementation::Ours);
-    let events: String = events.iter().map(|event| format!("ftrace_events: \"{event}\" ")).collect();
     let config = format!(
         "buffers {{ size_kb: 4096 }} duration_ms: 500 data_sources {{ config {{ name: \"linux.ftrace\" ftrace_config \
          {{ instance_name: \"{}\" buffer_size_kb: 256 {events} }} }} }}",
@@ -52,6 +56,25 @@ fn beside_others() {
         for text in [said, info, probes] {
             assert!(!text.contains("no ftrace event") && !text.contains("no such event"), "{text}");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_category_of_atrace() {
+    skip(|| -> Result<(), Skip> {
+        let (_, [said, info, probes]) =
+            record_fields("ftrace_events: \"sched/sched_switch\" atrace_categories: \"schedd\"")?;
+        assert!(
+            said.contains("Some events were not recorded: ") && said.contains("schedd (atrace category)"),
+            "{said}"
+        );
+        assert!(
+            info.contains("schedd (atrace category)") && probes.contains("schedd (atrace category)"),
+            "{info}{probes}"
+        );
+        let (_, [said, ..]) = record_fields("atrace_categories: \"freq\" atrace_categories: \"am\"")?;
+        assert!(!said.contains("atrace category"), "{said}");
         Ok(())
     });
 }

@@ -117,3 +117,57 @@ pub(crate) const RSS_STAT_THROTTLED: &str = "synthetic/rss_stat_throttled";
 pub(crate) fn events_of(category: &str) -> &'static [&'static str] {
     CATEGORIES.iter().find(|(name, _)| *name == category).map_or(&[], |(_, events)| events)
 }
+
+/// Categories that only switch on programs of Android. On Linux they do nothing.
+const OF_USER_SPACE: [&str; 26] = [
+    "adb",
+    "aidl",
+    "am",
+    "audio",
+    "bionic",
+    "core_services",
+    "dalvik",
+    "database",
+    "hal",
+    "input",
+    "network",
+    "nnapi",
+    "pdx",
+    "pm",
+    "power",
+    "res",
+    "rro",
+    "rs",
+    "sm",
+    "ss",
+    "thermal_tj",
+    "vibrator",
+    "video",
+    "view",
+    "webview",
+    "wm",
+];
+
+/// Returns the categories with events of the kernel.
+pub fn atrace_categories() -> impl Iterator<Item = &'static str> {
+    CATEGORIES.iter().map(|(name, _)| *name)
+}
+
+/// Returns whether there is a category of this name, be it one that does nothing on Linux.
+#[must_use]
+pub fn is_atrace_category(name: &str) -> bool {
+    OF_USER_SPACE.contains(&name) || atrace_categories().any(|own| own == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_of_the_kernel_and_of_programs_are_known() {
+        for known in ["sched", "gfx", "am", "webview"] {
+            assert!(is_atrace_category(known), "{known}");
+        }
+        assert!(!is_atrace_category("schedd") && !is_atrace_category(""));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::atrace_categories::{RSS_STAT, RSS_STAT_THROTTLED, events_of};
+use super::atrace_categories::{RSS_STAT, RSS_STAT_THROTTLED, events_of, is_atrace_category};
 use super::event_table::EventTable;
 use super::ftrace_request::FtraceRequest;
 use super::tracefs::Tracefs;
@@ -59,6 +59,9 @@ impl EventSelection {
             }
         }
         for category in &request.categories {
+            if !is_atrace_category(category) {
+                selection.unknown.push(format!("{category} (atrace category)"));
+            }
             for event in events_of(category) {
                 match event.strip_suffix("/*") {
                     Some(group) => {

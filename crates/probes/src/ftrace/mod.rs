@@ -55,6 +55,7 @@ mod wire_buffer;
 #[cfg(test)]
 mod tests;
 
+pub use atrace_categories::{atrace_categories, is_atrace_category};
 pub(crate) use event_table::EventTable;
 pub(crate) use frozen_ftrace::FrozenFtrace;
 pub(crate) use ftrace_source::{Ftrace, Places};

@@ -64,7 +64,7 @@ fn a_user_is_told_what_is_missing_and_the_command_that_grants_it() {
     let missing = Files::new(WHOLE).missing(CapabilitySet::empty(), denied);
     let begins = [
         ("linux.ftrace cannot record scheduling", "sudo chown -R $USER /sys/kernel/tracing"),
-        ("linux.process_stats cannot record file descriptors", "cap_sys_ptrace"),
+        ("linux.process_stats cannot record file descriptors", "the service traced-probes"),
         ("linux.ftrace cannot record names of kernel functions", "kptr_restrict is 1"),
         ("linux.sys_stats cannot record slabs", "run as root"),
         ("linux.systemd_journald cannot record the journal", "usermod -aG systemd-journal"),

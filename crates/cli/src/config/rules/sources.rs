@@ -11,7 +11,7 @@ use crate::empty_recording::wants_kernel_events;
 use crate::progress::Size;
 use crate::unimplemented_sources::not_implemented;
 use esatto_daemon_program::closest;
-use esatto_probes::closest_ftrace_event;
+use esatto_probes::{atrace_categories, closest_ftrace_event, is_atrace_category};
 
 /// A kernel buffer of a CPU that hardly anybody means: 1 GiB.
 const LARGE_KERNEL_BUFFER_KB: u64 = 1 << 20;
@@ -113,6 +113,7 @@ fn ftrace(config: &DataSourceConfig, path: &str) -> Vec<Finding> {
         findings.push(finding.remedy("name KiB, not bytes: 65536 is 64 MiB"));
     }
     findings.extend(unknown_events(ftrace, path));
+    findings.extend(unknown_categories(ftrace, path));
     findings
 }
 
@@ -146,6 +147,23 @@ fn unknown_events(config: &FtraceConfig, path: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Tells of categories of atrace that there are nowhere.
+fn unknown_categories(config: &FtraceConfig, path: &str) -> Vec<Finding> {
+    let names = config.atrace_categories.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned());
+    let unknown = names.enumerate().take(LOOKED_AT_EVENTS).filter(|(_, name)| !is_atrace_category(name));
+    unknown
+        .take(LISTED_EVENTS)
+        .map(|(i, name)| {
+            let field = format!("{path}.ftrace_config.atrace_categories[{i}]");
+            let finding = Finding::warning(field, format!("there is no category of atrace {name:?}"));
+            finding.remedy(match closest(&name, atrace_categories()) {
+                Some(close) => format!("did you mean {close:?}?"),
+                None => format!("known are {}", atrace_categories().collect::<Vec<_>>().join(", ")),
+            })
+        })
+        .collect()
 }
 
 fn process_stats(config: &DataSourceConfig, has_ftrace: bool, path: &str) -> Vec<Finding> {
@@ -313,6 +331,15 @@ mod tests {
         assert_told(&events("my_own_driver_event"), "no event of this name is known");
         for known in ["sched/sched_switch", "sched_switch", "sched/*", "my_driver/of_my_own"] {
             assert_eq!(of(&events(known)), [""; 0], "{known}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_category_is_told() {
+        let names = |name: &str| format!("name: 'linux.ftrace' ftrace_config {{ atrace_categories: '{name}' }}");
+        assert_told(&names("schedd"), "no category of atrace \"schedd\"");
+        for known in ["sched", "freq", "am"] {
+            assert_eq!(of(&names(known)), [""; 0], "{known}");
         }
     }
 
