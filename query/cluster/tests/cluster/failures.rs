@@ -109,7 +109,7 @@ fn errors_of_sql_are_those_without_a_cluster() {
     for sql in [
         "select nmae from slice",
         "select * from slcie",
-        "selec 1",
+        "choose 1",
         "select to_time(ts) from thread_state, slice",
         "drop table",
         "copy slice to 'x.csv'",
