@@ -173,9 +173,11 @@ pub(crate) fn finish(mut child: Child) -> Answer {
             match child.try_wait().expect("it can be waited for") {
                 Some(status) => break status.code(),
                 None if start.elapsed() > LONGEST => {
+                    let command = std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap_or_default();
+                    let command = String::from_utf8_lossy(&command).replace('\0', " ");
                     child.kill().expect("it can be killed");
                     child.wait().expect("it can be waited for");
-                    panic!("the query did not end: {}", stderr.join().expect("it is read"));
+                    panic!("the query did not end: {command}: {}", stderr.join().expect("it is read"));
                 }
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
