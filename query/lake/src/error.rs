@@ -114,7 +114,9 @@ fn store_advice(error: &object_store::Error) -> String {
     use object_store::Error as E;
     let text = brief(error);
     let is_denied = matches!(error, E::Unauthenticated { .. } | E::PermissionDenied { .. })
-        || ["403 Forbidden", "401 Unauthorized", "InvalidAccessKeyId", "SignatureDoesNotMatch"].iter().any(|word| text.contains(word));
+        || ["403 Forbidden", "401 Unauthorized", "InvalidAccessKeyId", "SignatureDoesNotMatch"]
+            .iter()
+            .any(|word| text.contains(word));
     if is_denied {
         return "; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of a user who may read and write there".to_owned();
     }
