@@ -20,7 +20,7 @@ pub(super) struct SlowDisk(Option<Arc<Watch>>);
 #[derive(Debug, Default)]
 struct Watch {
     write: Mutex<Write>,
-    begun: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ struct Write {
     number: u64,
     /// The file, while it is written.
     file: Option<PathBuf>,
+    /// The thread has nothing to wait for but the next write.
+    is_idle: bool,
     is_over: bool,
 }
 
@@ -45,8 +47,10 @@ impl SlowDisk {
         let mut write = watch.write.lock().unwrap_or_else(PoisonError::into_inner);
         write.number += 1;
         write.file = Some(file.to_owned());
-        drop(write);
-        watch.begun.notify_one();
+        // Later writes do not wake the thread, so it costs nothing while the disk is quick.
+        if write.is_idle {
+            watch.changed.notify_one();
+        }
     }
 
     /// Notes that the write has ended.
@@ -61,7 +65,7 @@ impl Drop for SlowDisk {
     fn drop(&mut self) {
         if let Some(watch) = &self.0 {
             watch.write.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
-            watch.begun.notify_one();
+            watch.changed.notify_one();
         }
     }
 }
@@ -73,14 +77,14 @@ impl Watch {
         while !write.is_over {
             let number = write.number;
             if write.file.is_none() || number == told {
-                write = self.begun.wait(write).unwrap_or_else(PoisonError::into_inner);
+                write.is_idle = true;
+                write = self.changed.wait(write).unwrap_or_else(PoisonError::into_inner);
+                write.is_idle = false;
                 continue;
             }
-            // Later writes do not wake this thread, so it costs nothing while the disk is quick.
-            drop(write);
-            thread::sleep(NOTICEABLE);
-            write = self.write.lock().unwrap_or_else(PoisonError::into_inner);
-            if let (true, Some(file)) = (write.number == number, &write.file) {
+            let waited = self.changed.wait_timeout_while(write, NOTICEABLE, |write| !write.is_over);
+            write = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if let (true, false, Some(file)) = (write.number == number, write.is_over, &write.file) {
                 say!(
                     "Waiting for the disk of {}: a write has not ended for {} s. Nothing is lost by that while \
                      the buffers have room.",
