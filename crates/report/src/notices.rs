@@ -15,7 +15,10 @@ const MAX_ERRORS: usize = 20;
 pub fn notices(summary: &Summary) -> Vec<Notice> {
     let mut notices = Vec::new();
     for error in summary.errors.iter().take(MAX_ERRORS) {
-        notices.push(notice(NoticeLevel::Error, error.to_string(), &extent(summary, error)));
+        let level = if error.is_of_temporary_file() { NoticeLevel::Unread } else { NoticeLevel::Error };
+        let mut notice = notice(level, error.to_string(), &extent(summary, error));
+        notice.remedy = capitalized(error.remedy().unwrap_or_default());
+        notices.push(notice);
     }
     let more = summary.errors.len().saturating_sub(MAX_ERRORS) as u64 + summary.more_errors;
     if more > 0 {
@@ -146,6 +149,11 @@ fn add_left_out_events(report: &mut Report) {
 
 fn notice(level: NoticeLevel, title: impl Into<String>, text: &str) -> Notice {
     Notice { level, title: title.into(), text: text.to_owned(), remedy: String::new() }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn of_loss(summary: &Summary, loss: &Loss) -> Notice {

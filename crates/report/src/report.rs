@@ -20,6 +20,8 @@ use crate::{page, trace_import};
 pub enum NoticeLevel {
     /// The file could not be read in parts.
     Error,
+    /// The machine could not read the whole file, which may be sound.
+    Unread,
     /// Recorded data is missing.
     Loss,
     /// Something in the trace is not as it should be.
@@ -32,15 +34,16 @@ impl NoticeLevel {
     fn rank(self) -> u8 {
         match self {
             Self::Error => 0,
-            Self::Loss => 1,
-            Self::Warning => 2,
-            Self::Note => 3,
+            Self::Unread => 1,
+            Self::Loss => 2,
+            Self::Warning => 3,
+            Self::Note => 4,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Self::Error => "error",
+            Self::Error | Self::Unread => "error",
             Self::Loss => "loss",
             Self::Warning => "warning",
             Self::Note => "note",

@@ -115,8 +115,13 @@ pub enum Error {
         limit: usize,
     },
     /// A temporary file could not be written or read.
-    #[error("records of the trace are missing, because a temporary file failed: {why}")]
+    #[error(
+        "the trace could not be read wholly, because the temporary file in {} could not be written: {why}",
+        Line(folder)
+    )]
     TemporaryFile {
+        /// The folder of the file.
+        folder: String,
         /// The error of the system.
         why: String,
     },
@@ -155,6 +160,40 @@ pub enum Error {
 }
 
 impl Error {
+    /// Creates the error of a temporary file, in which the records of a trace were to be sorted.
+    pub fn of_temporary_file(error: &std::io::Error) -> Self {
+        let why = error.to_string();
+        // The name of the file says nothing; its folder is told anyway.
+        let why = why.split_once(" at path ").map_or(&*why, |(why, _)| why).to_owned();
+        Self::TemporaryFile { folder: std::env::temp_dir().display().to_string(), why }
+    }
+
+    /// Returns whether this is no error of the trace, but one of a temporary file.
+    pub fn is_of_temporary_file(&self) -> bool {
+        match self {
+            Self::TemporaryFile { .. } => true,
+            Self::InPart { error, .. } => error.is_of_temporary_file(),
+            _ => false,
+        }
+    }
+
+    /// Returns what to do so that the trace can be read, if the trace is not to blame.
+    pub fn remedy(&self) -> Option<&'static str> {
+        let why = match self {
+            Self::TemporaryFile { why, .. } => why,
+            Self::InPart { error, .. } => return error.remedy(),
+            _ => return None,
+        };
+        // EMFILE and ENFILE.
+        let lacks_descriptors = ["(os error 24)", "(os error 23)"].iter().any(|code| why.ends_with(code));
+        Some(if lacks_descriptors {
+            "the trace itself may be sound: raise the limit of descriptors with `ulimit -n`, and read it again"
+        } else {
+            "the trace itself may be sound: set TMPDIR to a folder with room for about half of the trace's size, and \
+             read it again"
+        })
+    }
+
     /// Returns the position of the error in the file.
     pub fn offset(&self) -> u64 {
         match self {

@@ -1,5 +1,6 @@
 //! Commands that make files of traces: in another format, or of a part, or of several.
 
+mod a_trace_without_room_is_not_damaged;
 mod archives_are_read;
 mod damaged_files_are_told;
 mod json_becomes_a_trace;

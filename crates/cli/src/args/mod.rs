@@ -342,7 +342,9 @@ pub(crate) struct Traces {
 const CHECK_HELP: &str = "\
 Each file is checked alone, and each trace of an archive.
 
-Exit status: 0 sound, 1 damaged or unreadable, 2 wrong usage, 3 data is missing.";
+Large traces are sorted in a temporary file of up to half of their size, in the folder that TMPDIR names.
+
+Exit status: 0 sound, 1 damaged or not readable wholly, 2 wrong usage, 3 data is missing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]

@@ -24,6 +24,8 @@ const SHOWN_ALIKE: usize = 3;
 enum Verdict {
     Sound,
     Lost,
+    /// The machine could not read all of it; the file may be sound.
+    Unread,
     Damaged,
 }
 
@@ -32,6 +34,7 @@ impl Verdict {
         let has = |level| notices.iter().any(|notice| notice.level == level);
         match () {
             () if has(NoticeLevel::Error) => Self::Damaged,
+            () if has(NoticeLevel::Unread) => Self::Unread,
             () if has(NoticeLevel::Loss) => Self::Lost,
             () => Self::Sound,
         }
@@ -41,6 +44,7 @@ impl Verdict {
         match self {
             Self::Sound => "sound",
             Self::Lost => "data is missing",
+            Self::Unread => "cannot be read wholly",
             Self::Damaged => "damaged",
         }
     }
@@ -105,7 +109,7 @@ pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
     Ok(match worst {
         Verdict::Sound => ExitCode::SUCCESS,
         Verdict::Lost => ExitCode::from(LOST),
-        Verdict::Damaged => ExitCode::FAILURE,
+        Verdict::Unread | Verdict::Damaged => ExitCode::FAILURE,
     })
 }
 
@@ -185,6 +189,7 @@ fn to_text(result: &Checked, verdict: Verdict) -> String {
 fn level(notice: &Notice) -> &'static str {
     match notice.level {
         NoticeLevel::Error => "damaged",
+        NoticeLevel::Unread => "unread",
         NoticeLevel::Loss => "lost",
         NoticeLevel::Warning => "warning",
         _ => "note",

@@ -11,7 +11,7 @@ use esatto_convert::{
 use esatto_inputs::{Inputs, Member};
 use esatto_trace::escape::Line;
 use esatto_trace::tables::{Table as _, Tables};
-use esatto_trace::{Engine, write_packet};
+use esatto_trace::{Engine, Error, write_packet};
 
 use crate::args::{self, ContentKind, FromFormat, ToFormat};
 use crate::console::say;
@@ -67,7 +67,9 @@ pub(crate) fn run(args: &args::Convert) -> Result<ExitCode, Failure> {
 fn read(inputs: &Inputs, path: &Path) -> Result<(Engine, Damage), Failure> {
     let (engine, summary) = inputs.read().map_err(trace_input::failed)?;
     if let Some(error) = &engine.sort_error {
-        return Err(Failure::new("cannot sort the trace in a temporary file", error));
+        let error = Error::of_temporary_file(error);
+        let failure = Failure::new(format!("cannot convert {}", path.display()), &error);
+        return Err(failure.hint(error.remedy().unwrap_or_default()));
     }
     let mut damage = Damage::default().with_unread_bytes(summary.unread_bytes);
     summary.errors.iter().for_each(|error| damage.note(error));

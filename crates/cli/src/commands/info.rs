@@ -35,7 +35,10 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     let text = if args.json { summary.to_json_text() } else { summary.to_string() };
     console::print(&text).attempt(|| "cannot show the summary".to_owned())?;
     trace_input::say_losses(&inputs);
-    match summary.errors.last() {
+    if let Some(failure) = unread(path, &summary) {
+        return Err(failure);
+    }
+    match summary.errors.iter().rfind(|error| !error.is_of_temporary_file()) {
         None => Ok(ExitCode::SUCCESS),
         Some(_) if is_foreign => Err(foreign(path, &summary)),
         // The report has the errors.
@@ -57,6 +60,13 @@ fn foreign(file: &Path, summary: &Summary) -> Failure {
         Some(error) => Failure::new(format!("{file} is not a Perfetto trace, or its first packet is damaged"), error),
         None => Failure::new(format!("{file} is not a Perfetto trace"), "it has no packets"),
     }
+}
+
+/// Returns the error for a trace that may be sound, but could not be read wholly for want of room.
+/// Damages of the file come before it.
+pub(crate) fn unread(file: &Path, summary: &Summary) -> Option<Failure> {
+    let error = summary.errors.last().filter(|_| summary.errors.iter().all(Error::is_of_temporary_file))?;
+    Some(Failure::new(file.display().to_string(), error).hint(error.remedy().unwrap_or_default()))
 }
 
 /// Returns the error for a file of which a part can be read.

@@ -11,6 +11,7 @@ use esatto_report::{NoticeLevel, Report};
 use esatto_trace::escape::Line;
 
 use crate::args;
+use crate::commands::info;
 use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 use crate::shell_word::ShellWord;
@@ -25,10 +26,10 @@ const EXTENSIONS: [&str; 4] = ["pftrace", "perfetto-trace", "perfetto", "pb"];
 const HEAD: u64 = 2048;
 
 pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
-    let report = read(&trace_input::open(&args.traces)?, first(&args.traces))?;
+    let (report, unread) = read(&trace_input::open(&args.traces)?, first(&args.traces))?;
     if args.output.as_deref().is_some_and(|output| output.as_os_str() == "-") {
         report.write(&mut io::stdout().lock()).attempt(|| "cannot print the report".to_owned())?;
-        return Ok(ExitCode::SUCCESS);
+        return unread.map_or(Ok(ExitCode::SUCCESS), Err);
     }
     let output = args.output.clone().unwrap_or_else(|| page_beside(first(&args.traces)));
     if !args.force {
@@ -43,11 +44,12 @@ pub(crate) fn run(args: &args::Report) -> Result<ExitCode, Failure> {
         say!("It begins with what is missing: {losses} losses, {errors} errors of the file");
     }
     say!("Open it in any browser; it needs no network: xdg-open {}", ShellWord::new(&output));
-    Ok(ExitCode::SUCCESS)
+    unread.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
-/// Reads the traces of a report. `path` is the first file, or the archive.
-pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Report, Failure> {
+/// Reads the traces of a report. `path` is the first file, or the archive. The second value is
+/// there if the report is not about all of a trace, because the machine could not read it wholly.
+pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<(Report, Option<Failure>), Failure> {
     let (engine, summary) = inputs.read().map_err(trace_input::failed)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let title = match (path.as_os_str() == "-", inputs.members().len()) {
@@ -56,6 +58,7 @@ pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Report, Failure> {
         (false, _) => name.into_owned(),
     };
     let mut report = Report::new(&engine, &summary, &title);
+    let unread = info::unread(path, &summary);
     for (name, loss) in inputs.losses() {
         report.add_notice(NoticeLevel::Warning, format!("{name}: {loss}"));
     }
@@ -63,13 +66,13 @@ pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Report, Failure> {
         report.add_notice(NoticeLevel::Note, note);
     }
     if path.as_os_str() == "-" {
-        return Ok(report);
+        return Ok((report, unread));
     }
     if report.is_empty() && report.notices().iter().any(|notice| notice.level == NoticeLevel::Error) {
         let why = report.notices()[0].title.clone();
         return Err(Failure::new(format!("{} is not a Perfetto trace", path.display()), why));
     }
-    Ok(report)
+    Ok((report, unread))
 }
 
 /// Writes the report of a trace beside it, and returns the name of the page.
@@ -78,7 +81,10 @@ pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Report, Failure> {
 ///
 /// As those of the command.
 pub(crate) fn write_beside(trace: &Path) -> Result<PathBuf, Failure> {
-    let report = read(&trace_input::open_file(trace)?, trace)?;
+    let (report, unread) = read(&trace_input::open_file(trace)?, trace)?;
+    if let Some(failure) = unread {
+        return Err(failure);
+    }
     let output = page_beside(trace);
     refuse_to_replace(&output)?;
     write(report, &output)?;

@@ -52,7 +52,11 @@ pub(crate) fn run(args: &args::View) -> Result<ExitCode, Failure> {
             }
             let mut page = Vec::new();
             let inputs = trace_input::open_file(file)?;
-            report::read(&inputs, file)?.write(&mut page).attempt(|| "cannot write the report".to_owned())?;
+            let (report, unread) = report::read(&inputs, file)?;
+            if let Some(failure) = unread {
+                say!("esatto: {failure}");
+            }
+            report.write(&mut page).attempt(|| "cannot write the report".to_owned())?;
             Content::Page(page)
         }
     };

@@ -106,7 +106,7 @@ impl Summary {
         };
         summary.errors = core::mem::take(&mut import.engine.errors);
         if let Some(error) = &import.engine.sort_error {
-            summary.errors.push(Error::TemporaryFile { why: error.to_string() });
+            summary.errors.push(Error::of_temporary_file(error));
         }
         summary
     }

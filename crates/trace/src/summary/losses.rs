@@ -327,7 +327,8 @@ impl Summary {
     /// buffers. A trace without these notes lacks its end only if it ends within a packet.
     pub fn lacks_end(&self) -> bool {
         // After other errors the rest of the file may be there, but this reader did not see it.
-        let is_read_through = self.errors.iter().all(|error| matches!(error, Error::Malformed { .. }));
+        let goes_on = |error: &Error| matches!(error, Error::Malformed { .. } | Error::TemporaryFile { .. });
+        let is_read_through = self.errors.iter().all(goes_on);
         self.is_torn || is_read_through && self.progress.lacks_end(self.is_written_by_service())
     }
 
