@@ -1,14 +1,17 @@
 //! Sorter of records by time, in bounded memory.
 //!
 //! Records are kept as bytes. If they take more than the limit, the sorted records are written to a
-//! temporary file (a *run*), and all runs are merged when the records are read back.
+//! temporary file as a *run*, and all runs are merged when the records are read back. All sorters
+//! of a trace write into one file, so that a trace of any size takes one descriptor.
 
+use core::cell::OnceCell;
 use core::cmp::Reverse;
 use core::ops::Range;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::rc::Rc;
 
 /// Bytes of records that are kept in memory before they are written to a temporary file.
 pub(crate) const SORT_MEMORY: usize = 4 << 20;
@@ -31,20 +34,38 @@ struct Entry {
     place: u64,
 }
 
+/// The temporary file of the sorters of a trace. It is made for the first run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SpillFile(Rc<OnceCell<File>>);
+
+impl SpillFile {
+    fn file(&self) -> io::Result<&File> {
+        match self.0.get() {
+            Some(file) => Ok(file),
+            None => {
+                let file = tempfile::tempfile()?;
+                Ok(self.0.get_or_init(|| file))
+            }
+        }
+    }
+}
+
 /// Records in memory and in runs.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    runs: Vec<File>,
+    file: SpillFile,
+    /// The places of the runs in the file.
+    runs: Vec<Range<u64>>,
     limit: usize,
     /// Error of a temporary file; the records of that run are lost.
     pub(crate) failure: Option<io::Error>,
 }
 
 impl Sorter {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), entries: Vec::new(), runs: Vec::new(), limit, failure: None }
+    pub(crate) fn new(limit: usize, file: SpillFile) -> Self {
+        Self { bytes: Vec::new(), entries: Vec::new(), file, runs: Vec::new(), limit, failure: None }
     }
 
     /// Adds a record. `write` appends its bytes.
@@ -77,22 +98,24 @@ impl Sorter {
         }
     }
 
-    /// Writes the records in memory to a run.
+    /// Writes the records in memory to a run, at the end of the file.
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
         let entries = core::mem::take(&mut self.entries);
         let bytes = core::mem::take(&mut self.bytes);
-        let mut file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
+        let mut file = self.file.file()?;
+        let start = file.seek(SeekFrom::End(0))?;
+        let mut out = BufWriter::with_capacity(1 << 16, file);
         for entry in entries {
             let (queue, record) = Self::record(&bytes, entry);
-            file.write_all(&entry.ts.to_ne_bytes())?;
-            file.write_all(&queue.to_ne_bytes())?;
-            file.write_all(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_ne_bytes())?;
-            file.write_all(record)?;
+            out.write_all(&entry.ts.to_ne_bytes())?;
+            out.write_all(&queue.to_ne_bytes())?;
+            out.write_all(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_ne_bytes())?;
+            out.write_all(record)?;
         }
-        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.seek(SeekFrom::Start(0))?;
-        self.runs.push(file);
+        out.flush()?;
+        drop(out);
+        self.runs.push(start..file.stream_position()?);
         Ok(())
     }
 
@@ -100,8 +123,9 @@ impl Sorter {
     pub(crate) fn into_sorted(mut self) -> io::Result<Sorted> {
         self.sort();
         let mut runs = Vec::new();
-        for file in self.runs {
-            let mut run = Run { file, buffer: Vec::new(), start: 0, end: 0, key: (0, 0), record: 0..0 };
+        for rest in self.runs {
+            let file = self.file.clone();
+            let mut run = Run { file, rest, buffer: Vec::new(), start: 0, end: 0, key: (0, 0), record: 0..0 };
             if run.advance()? {
                 runs.push(run);
             }
@@ -114,7 +138,9 @@ impl Sorter {
 /// Reader of a run.
 #[derive(Debug)]
 struct Run {
-    file: File,
+    file: SpillFile,
+    /// The part of the file that has not been read.
+    rest: Range<u64>,
     buffer: Vec<u8>,
     /// The part of the buffer that has been read from the file, and not yet returned.
     start: usize,
@@ -145,7 +171,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Reads until so many bytes are in the buffer; false at the end of the file.
+    /// Reads until so many bytes are in the buffer; false at the end of the run.
     fn fill(&mut self, bytes: usize) -> io::Result<bool> {
         if self.end - self.start >= bytes {
             return Ok(true);
@@ -155,10 +181,21 @@ impl Run {
         if self.buffer.len() < bytes.max(RUN_BUFFER) {
             self.buffer.resize(bytes.max(RUN_BUFFER), 0);
         }
-        while self.end < bytes {
-            match self.file.read(&mut self.buffer[self.end..])? {
-                0 => return Ok(false),
-                n => self.end += n,
+        if self.end < bytes {
+            // Other runs are read from the same file.
+            let mut file = self.file.file()?;
+            file.seek(SeekFrom::Start(self.rest.start))?;
+            let mut rest = file.take(self.rest.end - self.rest.start);
+            while self.end < bytes {
+                match rest.read(&mut self.buffer[self.end..]) {
+                    Ok(0) => return Ok(false),
+                    Ok(n) => {
+                        self.end += n;
+                        self.rest.start += n as u64;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(true)
@@ -230,7 +267,7 @@ mod tests {
     use super::*;
 
     fn sorted(limit: usize) -> Vec<(i64, Vec<u8>)> {
-        let mut sorter = Sorter::new(limit);
+        let mut sorter = Sorter::new(limit, SpillFile::default());
         for index in 0..1000_u32 {
             let ts = i64::from(index * 7919 % 101);
             let queue = u16::try_from(index % 3).unwrap();
@@ -252,5 +289,29 @@ mod tests {
         for limit in [0, 100, 5000] {
             assert_eq!(sorted(limit), in_memory, "{limit}");
         }
+    }
+
+    #[test]
+    fn sorters_share_a_file() {
+        let file = SpillFile::default();
+        let mut sorters = [0, 1].map(|_| Sorter::new(100, file.clone()));
+        for index in 0..1000_u32 {
+            for (number, sorter) in sorters.iter_mut().enumerate() {
+                let record = [index.to_ne_bytes(), u32::try_from(number).unwrap().to_ne_bytes()].concat();
+                sorter.push(i64::from(index * 7919 % 101), 0, |bytes| bytes.extend(record));
+            }
+        }
+        let [mut one, mut other] = sorters.map(|sorter| {
+            assert!(sorter.runs.len() > 10 && sorter.failure.is_none());
+            sorter.into_sorted().unwrap()
+        });
+        let mut number = 0;
+        while let Some((ts, record)) = one.next().unwrap() {
+            let (other_ts, other_record) = other.next().unwrap().unwrap();
+            assert_eq!((ts, &record[..4]), (other_ts, &other_record[..4]));
+            assert_eq!((&record[4..], &other_record[4..]), (&0_u32.to_ne_bytes()[..], &1_u32.to_ne_bytes()[..]));
+            number += 1;
+        }
+        assert_eq!((number, other.next().unwrap()), (1000, None));
     }
 }

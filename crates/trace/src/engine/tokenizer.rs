@@ -17,7 +17,7 @@ use super::kernel_event::{TIMESTAMP, function_field};
 use super::origins::{Origins, Refusal};
 use super::placement::FileClocks;
 use super::record::{Kind, Put as _, TrackEventRecord};
-use super::sorter::{Queue, Sorter};
+use super::sorter::{Queue, Sorter, SpillFile};
 use super::stacks::{PerfSessions, Stacks};
 use super::survey::{Survey, widen};
 use crate::clock_conversion::{ClockKey, Clocks, clock_name};
@@ -48,6 +48,7 @@ pub(crate) struct Tokenizer {
     /// Sorters by machine.
     pub(crate) sorters: BTreeMap<u32, Sorter>,
     sort_memory: usize,
+    spill_file: SpillFile,
     pub(crate) sequences: Vec<Sequence>,
     /// The current generation of each sequence.
     current: Vec<usize>,
@@ -100,6 +101,7 @@ impl Tokenizer {
             survey: Survey::default(),
             sorters: BTreeMap::new(),
             sort_memory,
+            spill_file: SpillFile::default(),
             sequences: Vec::new(),
             current: Vec::new(),
             index: HashMap::new(),
@@ -383,7 +385,8 @@ impl Tokenizer {
 
     fn sorter(&mut self, machine: u32) -> &mut Sorter {
         let limit = self.sort_memory;
-        self.sorters.entry(machine).or_insert_with(|| Sorter::new(limit))
+        let file = &self.spill_file;
+        self.sorters.entry(machine).or_insert_with(|| Sorter::new(limit, file.clone()))
     }
 
     fn describe(&mut self, payload: &[u8], sequence: usize, machine: u32, time: Option<Time>, pid: Option<i64>) {
