@@ -44,6 +44,13 @@ const END_MISSING: &str = "end_missing";
 /// Bytes below `max_file_size_bytes` that a file may have left when it is full.
 const ROOM_OF_FULL_FILE: u64 = 1 << 20;
 
+/// Time between two writes into a file, if the config has none.
+const DEFAULT_WRITE_PERIOD_MS: u32 = 5000;
+/// The shortest time between two writes into a file that the service accepts.
+const MIN_WRITE_PERIOD_MS: u32 = 100;
+/// A time between two writes into a file that suits most recordings.
+const ADVISED_WRITE_PERIOD_MS: u32 = 1000;
+
 /// Reason why the end of a recording is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndMissing {
@@ -92,6 +99,12 @@ impl Loss {
     ///
     /// `buffer_kb` is the size of the buffer that it happened in, if that is known.
     pub fn remedy(&self, buffer_kb: Option<u64>) -> String {
+        self.remedy_with(buffer_kb, None)
+    }
+
+    /// Like [`remedy`](Self::remedy). `write_period_ms` is the time between two writes into the file,
+    /// if the service wrote one.
+    fn remedy_with(&self, buffer_kb: Option<u64>, write_period_ms: Option<u32>) -> String {
         let larger = || match buffer_kb.filter(|kb| *kb > 0) {
             Some(kb) => format!("`buffers {{ size_kb: {} }}`", kb.saturating_mul(2)),
             None => "a larger `buffers { size_kb: … }`".to_owned(),
@@ -113,11 +126,18 @@ impl Loss {
                 )
             }
             OVERWRITTEN | OVERWRITE => {
-                format!(
-                    "The buffer was too small: use {}, or let the service write it into a file more often: \
-                     `write_into_file: true file_write_period_ms: 1000`",
-                    larger()
-                )
+                let more_often = match write_period_ms {
+                    None => ", or let the service write it into a file more often: `write_into_file: true \
+                             file_write_period_ms: 1000`"
+                        .to_owned(),
+                    // The service takes no shorter one.
+                    Some(..=MIN_WRITE_PERIOD_MS) => String::new(),
+                    Some(period) => {
+                        let half = (period / 2).clamp(MIN_WRITE_PERIOD_MS, ADVISED_WRITE_PERIOD_MS);
+                        format!(", or let the service write the file more often: `file_write_period_ms: {half}`")
+                    }
+                };
+                format!("The buffer was too small: use {}{more_often}", larger())
             }
             PATCHES_FAILED | "patches_discarded" => {
                 format!("A program completed packets that were overwritten already. Use {}.", larger())
@@ -291,7 +311,9 @@ impl Summary {
         let index: Option<usize> = loss.place.strip_prefix("buffer ").and_then(|index| index.parse().ok());
         let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
         let buffer = index.and_then(|index| config.buffers().nth(index));
-        loss.remedy(buffer.and_then(|buffer| buffer.size_kb()).map(u64::from))
+        let period = config.file_write_period_ms().filter(|ms| *ms > 0).unwrap_or(DEFAULT_WRITE_PERIOD_MS);
+        let period = Some(period).filter(|_| config.write_into_file() == Some(true));
+        loss.remedy_with(buffer.and_then(|buffer| buffer.size_kb()).map(u64::from), period)
     }
 
     /// Returns the name of the program that found its shared memory full, as it told it to the
@@ -367,7 +389,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use esatto_protozero::Owned as _;
+    use esatto_protozero::{HeapBuffer, Owned as _};
     use esatto_schema::TraceConfig;
     use esatto_schema::trace_config::BufferConfig;
 
@@ -388,6 +410,29 @@ mod tests {
         };
         assert_eq!(shown(Reading::AtEnd), expected(true));
         assert_eq!(shown(Reading::Continuous), expected(false));
+    }
+
+    #[test]
+    fn the_advice_respects_the_period_of_the_config() {
+        let place = "buffer 0".to_owned();
+        let loss = Loss { place, what: OVERWRITTEN.to_owned(), number: 5, expected: false, part: None };
+        let remedy = |write_into_file, file_write_period_ms| {
+            let config = TraceConfig { write_into_file, file_write_period_ms, ..TraceConfig::default() }.encode();
+            let mut packet = HeapBuffer::new();
+            packet.message().bytes(33, &config);
+            let mut trace = HeapBuffer::new();
+            trace.message().bytes(1, packet.as_slice());
+            Summary::read(trace.as_slice()).remedy(&loss)
+        };
+        assert!(remedy(None, None).ends_with("`write_into_file: true file_write_period_ms: 1000`"));
+        for (period, advised) in [(None, 1000), (Some(2500), 1000), (Some(500), 250), (Some(150), 100)] {
+            let remedy = remedy(Some(true), period);
+            assert!(remedy.ends_with(&format!(" more often: `file_write_period_ms: {advised}`")), "{remedy}");
+        }
+        for period in [1, 100] {
+            let remedy = remedy(Some(true), Some(period));
+            assert_eq!(remedy, "The buffer was too small: use a larger `buffers { size_kb: … }`");
+        }
     }
 
     #[test]
