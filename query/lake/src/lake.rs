@@ -52,7 +52,7 @@ impl Lake {
     pub fn open(place: &str) -> Result<Self, Error> {
         let store = Store::new(place)?;
         let name = store.show(LAKE_FILE);
-        let bytes = store.read(LAKE_FILE)?.ok_or_else(|| {
+        let bytes = store.read_small(LAKE_FILE)?.ok_or_else(|| {
             Error::layout(format!("{place} is no lake: {name} is missing; `esatto export --to {place}` makes one"))
         })?;
         Ok(Self { file: LakeFile::parse(&bytes, &name)?, store })

@@ -89,7 +89,19 @@ impl Store {
                     Err(error) => Err(Error::io("read", &path)(error)),
                 }
             }
-            Self::Remote(remote) => remote.block_on(remote.read(path)),
+            Self::Remote(remote) => remote.block_on(remote.read(path, u64::MAX)),
+        }
+    }
+
+    /// Reads a small file, such as `lake.json`. A foreign lake can have one of any size.
+    pub(crate) fn read_small(&self, path: &str) -> Result<Option<Bytes>, Error> {
+        match self {
+            Self::Folder(root) => match fs::metadata(root.join(path)) {
+                Ok(file) if file.len() > MAX_SMALL_FILE => Err(too_large(&self.show(path), file.len())),
+                // Reading tells why there is none.
+                _ => self.read(path),
+            },
+            Self::Remote(remote) => remote.block_on(remote.read(path, MAX_SMALL_FILE)),
         }
     }
 
@@ -98,7 +110,7 @@ impl Store {
         match self {
             Self::Folder(_) => paths.iter().map(|path| self.read(path)).collect(),
             Self::Remote(remote) => {
-                let reads = futures::stream::iter(paths.iter().map(|path| remote.read(path)));
+                let reads = futures::stream::iter(paths.iter().map(|path| remote.read(path, MAX_SMALL_FILE)));
                 remote.block_on(reads.buffered(CONCURRENT_REQUESTS).try_collect())
             }
         }
@@ -137,6 +149,10 @@ impl Store {
             }
         }
     }
+}
+
+fn too_large(name: &str, size: u64) -> Error {
+    Error::layout(format!("{name} has {size} bytes, but a file of its kind has at most {MAX_SMALL_FILE}"))
 }
 
 fn list_folder(folder: &Path, path: &str, files: &mut Vec<Listed>) -> Result<(), Error> {
@@ -207,13 +223,15 @@ impl Remote {
         self.runtime.block_on(future)
     }
 
-    async fn read(&self, path: &str) -> Result<Option<Bytes>, Error> {
+    async fn read(&self, path: &str, limit: u64) -> Result<Option<Bytes>, Error> {
         let get = async {
             let found = self.store.get(&self.path(path)).await?;
-            found.bytes().await
+            let size = found.meta.size;
+            if size > limit { Ok(Err(size)) } else { found.bytes().await.map(Ok) }
         };
         match get.await {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(Ok(bytes)) => Ok(Some(bytes)),
+            Ok(Err(size)) => Err(too_large(&format!("{}/{path}", self.url), size)),
             // A bucket that does not exist is an error of its own.
             Err(error @ object_store::Error::NotFound { .. }) if error.to_string().contains("NoSuchBucket") => {
                 Err(self.error("read", path)(error))

@@ -142,3 +142,13 @@ fn a_later_version_is_refused() {
         assert!(message.contains("version 2, but this program knows 1 to 1; use a newer Esatto"), "{message}");
     }
 }
+
+#[test]
+fn a_huge_file_is_not_read_into_memory() {
+    let lake = new_lake("huge");
+    let file = fs::File::options().write(true).open(lake.join("lake.json")).expect("a file can be opened");
+    file.set_len(1 << 42).expect("a file can have holes");
+    let output = run(&[&lake.to_string_lossy(), "select 1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("lake.json has 4398046511104 bytes"), "{}", stderr(&output));
+}
