@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use esatto_tables::MAX_TRACES;
+use esatto_tables::{Damage, MAX_TRACES};
 
 use crate::catalogue::TraceEntry;
 use crate::folder_writer::{FolderWriter, Recovered, present};
@@ -219,8 +219,8 @@ impl Exporter {
             Ok(read) => read,
             Err(why) => return Ok(Err(why)),
         };
-        if let Some((first, mistakes)) = damage.as_ref().filter(|_| !self.options.keeps_broken) {
-            return Ok(Err(describe_damage(first, *mistakes)));
+        if let Some(damage) = damage.as_ref().filter(|_| !self.options.keeps_broken) {
+            return Ok(Err(damage.to_string()));
         }
         let trace = Arc::new(trace);
         let trace_file = path.to_string_lossy();
@@ -240,7 +240,7 @@ impl Exporter {
             Ok(())
         });
         let committed = written.and_then(|()| {
-            let mut entry = describe(&trace, times, damage.clone(), &self.options.attributes);
+            let mut entry = describe(&trace, times, damage.as_ref(), &self.options.attributes);
             let keys = match &self.writer {
                 Writer::Folder(writer) => &writer.file.partition,
                 Writer::Remote(writer) => &writer.file.partition,
@@ -278,19 +278,19 @@ impl Exporter {
                 return Err(error);
             }
         };
-        self.note(path, &entry, damage);
+        self.note(path, &entry, damage.as_ref());
         Ok(Ok(()))
     }
 
-    fn note(&self, path: &Path, entry: &TraceEntry, damage: Option<(String, u64)>) {
+    fn note(&self, path: &Path, entry: &TraceEntry, damage: Option<&Damage>) {
         lock(&self.state).traces.insert(entry.sha256.clone(), Progress::Present);
         let mut report = lock(&self.report);
         report.exported += 1;
         report.trace_bytes += entry.size.unsigned_abs();
         report.lake_bytes += entry.bytes.unsigned_abs();
         report.rows += entry.rows.unsigned_abs();
-        if let Some((first, mistakes)) = damage {
-            report.kept_broken.push((path.to_owned(), describe_damage(&first, mistakes)));
+        if let Some(damage) = damage {
+            report.kept_broken.push((path.to_owned(), damage.to_string()));
         }
     }
 
@@ -310,10 +310,6 @@ impl Exporter {
 
 /// Stack of a thread that reads traces.
 const STACK: usize = 16 << 20;
-
-fn describe_damage(first: &str, mistakes: u64) -> String {
-    if mistakes > 1 { format!("{first} (and {} more errors)", mistakes - 1) } else { first.to_owned() }
-}
 
 fn names(keys: &[PartitionKey]) -> String {
     keys.iter().map(|key| key.name()).collect::<Vec<_>>().join(",")

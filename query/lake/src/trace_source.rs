@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use esatto_inputs::Inputs;
-use esatto_tables::{ClockOffsets, OpenTrace};
+use esatto_tables::{ClockOffsets, Damage, OpenTrace};
 use esatto_trace::{Engine, Part};
 use ring::digest::{Context, SHA256};
 
@@ -64,9 +64,8 @@ impl TraceSource {
         Ok(Self { file, name: path.to_string_lossy().into_owned(), size, sha256 })
     }
 
-    /// Reads the trace into tables. The second value is the first mistake of the file, and how many
-    /// there are.
-    pub(crate) fn read(self, number: u32) -> Result<(OpenTrace, Option<(String, u64)>), String> {
+    /// Reads the trace into tables. The second value is what is wrong with the file.
+    pub(crate) fn read(self, number: u32) -> Result<(OpenTrace, Option<Damage>), String> {
         let inputs = Inputs::of_file(&self.name, self.file).map_err(|error| without_name(&error, &self.name))?;
         let engine = match inputs.single() {
             Some(member) if !inputs.is_merged() => {
@@ -75,20 +74,18 @@ impl TraceSource {
             }
             _ => inputs.read().map_err(|error| without_name(&error, &self.name))?.0,
         };
-        let mut mistakes = engine.errors.len() as u64 + engine.more_errors;
-        let mut first = engine.errors.first().map(ToString::to_string);
-        if let Some(error) = &engine.sort_error {
-            mistakes += 1;
-            first = first.or_else(|| Some(format!("temporary file: {error}")));
-        }
+        let trace = OpenTrace::new(engine, number);
+        let mut damage = trace.damage();
         for (name, why) in inputs.errors() {
-            mistakes += 1;
-            first = first.or_else(|| Some(format!("{name}: {why}")));
+            match &mut damage {
+                Some(damage) => damage.mistakes += 1,
+                None => damage = Some(Damage::new(format!("{name}: {why}"))),
+            }
         }
-        if first.is_some() && is_empty(&engine) {
-            return Err(first.unwrap_or_default());
+        match damage {
+            Some(damage) if trace.is_empty() => Err(damage.first),
+            damage => Ok((trace, damage)),
         }
-        Ok((OpenTrace::new(engine, number), first.map(|first| (first, mistakes))))
     }
 }
 
@@ -101,12 +98,6 @@ fn without_name(error: &esatto_inputs::Error, name: &str) -> String {
     }
 }
 
-/// True if nothing has been read: the file is no trace.
-fn is_empty(engine: &Engine) -> bool {
-    let tables = &engine.tables;
-    tables.thread.tid.len() <= 1 && tables.process.pid.len() <= 1 && tables.track.name.is_empty()
-}
-
 /// The clock of the time of the day, `CLOCK_REALTIME`.
 const REALTIME: i64 = 1;
 
@@ -114,7 +105,7 @@ const REALTIME: i64 = 1;
 pub(crate) fn describe(
     trace: &OpenTrace,
     times: Times,
-    damage: Option<(String, u64)>,
+    damage: Option<&Damage>,
     attributes: &BTreeMap<PartitionKey, String>,
 ) -> TraceEntry {
     let clock = trace.clock_offsets(REALTIME);
@@ -127,7 +118,6 @@ pub(crate) fn describe(
         let value = stated.or_else(|| trace.metadata(&format!("manifest_attribute.{}", key.name())));
         value.filter(|value| !value.is_empty())
     };
-    let (damage, errors) = damage.unzip();
     TraceEntry {
         trace_number: i64::from(trace.number()),
         start_ts: start,
@@ -143,8 +133,8 @@ pub(crate) fn describe(
         system_release: trace.metadata("system_release"),
         system_machine: trace.metadata("system_machine"),
         losses: losses(trace),
-        errors: errors.map_or(0, |errors| i64::try_from(errors).unwrap_or(i64::MAX)),
-        damage,
+        errors: damage.map_or(0, |damage| i64::try_from(damage.mistakes).unwrap_or(i64::MAX)),
+        damage: damage.map(|damage| damage.first.clone()),
         ..TraceEntry::default()
     }
 }

@@ -255,9 +255,9 @@ impl Traces {
                 return None;
             }
         };
-        state.defect = defect(&trace);
+        state.defect = trace.damage().map(|damage| damage.to_string());
         // A file without any readable packet is no trace.
-        let is_foreign = state.defect.is_some() && is_empty(&trace);
+        let is_foreign = state.defect.is_some() && trace.is_empty();
         state.is_skipped = state.defect.is_some() && (self.broken == Broken::Skip || is_foreign);
         if state.is_skipped {
             return None;
@@ -364,19 +364,6 @@ impl Cache {
 fn version(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()))
-}
-
-fn defect(trace: &OpenTrace) -> Option<String> {
-    let engine = trace.engine();
-    let more = engine.errors.len() as u64 + engine.more_errors;
-    let first = engine.errors.first().map(ToString::to_string);
-    let first = first.or_else(|| engine.sort_error.as_ref().map(|error| format!("temporary file: {error}")))?;
-    Some(if more > 1 { format!("{first} (and {} more errors)", more - 1) } else { first })
-}
-
-fn is_empty(trace: &OpenTrace) -> bool {
-    let tables = &trace.engine().tables;
-    tables.thread.tid.len() <= 1 && tables.process.pid.len() <= 1 && tables.track.name.is_empty()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

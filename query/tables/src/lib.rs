@@ -36,7 +36,7 @@ mod page;
 
 pub use catalog::{ColumnDef, TableDef, table, tables};
 pub use esatto_trace::tables::Kind;
-pub use open_trace::{ArgTypes, ClockOffsets, MAX_TRACES, OpenTrace};
+pub use open_trace::{ArgTypes, ClockOffsets, Damage, MAX_TRACES, OpenTrace};
 pub use page::page;
 
 use std::ops::RangeInclusive;

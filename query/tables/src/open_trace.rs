@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::{RecordBatch, StringViewArray, StringViewBuilder};
 use arrow::error::ArrowError;
-use esatto_trace::Engine;
 use esatto_trace::tables::{Arg, ArgValue, RawValue, Row, Rows, Table, Tables};
+use esatto_trace::{Engine, Error};
 
 use crate::batches::TableBatches;
 use crate::{Batches, ReadTables, Request, TableDef};
@@ -40,6 +40,33 @@ pub struct ArgTypes {
     pub has_real: bool,
     /// It has texts.
     pub has_text: bool,
+}
+
+/// What is wrong with a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The first mistake.
+    pub first: String,
+    /// The number of mistakes.
+    pub mistakes: u64,
+}
+
+impl Damage {
+    /// A single mistake.
+    pub fn new(mistake: String) -> Self {
+        Self { first: mistake, mistakes: 1 }
+    }
+}
+
+impl core::fmt::Display for Damage {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.first)?;
+        match self.mistakes {
+            0 | 1 => Ok(()),
+            mistakes => write!(f, " (and {} more errors)", mistakes - 1),
+        }
+    }
 }
 
 /// Distances of a clock and the trace clock, at the moments of snapshots.
@@ -78,6 +105,24 @@ impl OpenTrace {
     /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns what is wrong with the trace, or why it could not be read wholly.
+    pub fn damage(&self) -> Option<Damage> {
+        let mut mistakes = self.engine.errors.len() as u64 + self.engine.more_errors;
+        let mut first = self.engine.errors.first().map(ToString::to_string);
+        if let Some(error) = &self.engine.sort_error {
+            mistakes += 1;
+            let error = Error::of_temporary_file(error);
+            first = first.or_else(|| Some(format!("{error}; {}", error.remedy().unwrap_or_default())));
+        }
+        first.map(|first| Damage { first, mistakes })
+    }
+
+    /// Returns whether nothing has been read. With a damage, the file is no trace.
+    pub fn is_empty(&self) -> bool {
+        let tables = &self.engine.tables;
+        tables.thread.tid.len() <= 1 && tables.process.pid.len() <= 1 && tables.track.name.is_empty()
     }
 
     /// Returns its number among the traces of a query.
