@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! main ─┬─ connect ─ cluster      the engine: notes, damaged traces
-//!       │            ├─ planner   where a plan runs: shapes that run here, subqueries that run first
+//!       │            ├─ planner   where a plan runs: shapes that run here, subqueries that go first
 //!       │            └─ job       a plan is sent, followed, and its rows are fetched
 //!       ├─ scheduler, executor    the programs of Ballista with our codec
 //!       └─ codec ─ scan ─ wire    a scan of traces as files of a task; its bytes

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{Constraint, Constraints, DFSchema, DataFusionError, Result, ScalarValue, Statistics};
+use datafusion::common::{Constraint, Constraints, DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::datasource::file_format::FileFormat as _;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::PartitionedFile;
@@ -26,6 +26,8 @@ use datafusion::prelude::SessionContext;
 use datafusion_datasource::TableSchema;
 use esatto_lake::{Lake, NUMBER_COLUMN, PartitionKey, Place, TRACE_COLUMNS, TableFile, TraceEntry};
 use esatto_tables::TableDef;
+
+use crate::trace_table::rows_that_fit;
 
 /// The traces of a lake, and the place of their files.
 #[derive(Debug)]
@@ -97,17 +99,7 @@ impl LakeTraces {
             let values = self.entries.iter().map(|entry| entry.partition_value(*key));
             columns.push(Arc::new(StringViewArray::from_iter_values(values)));
         }
-        let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
-        let batch = RecordBatch::try_new(schema, columns)?;
-        let mut kept = vec![true; all.len()];
-        for filter in filters {
-            // The filter may name the column with the name of the table.
-            let filter = datafusion::logical_expr::expr_rewriter::unnormalize_col(filter.clone());
-            let filter = state.create_physical_expr(filter, &df_schema)?;
-            let found = filter.evaluate(&batch)?.into_array(all.len())?;
-            let found = datafusion::common::cast::as_boolean_array(&found)?;
-            kept.iter_mut().zip(found).for_each(|(kept, found)| *kept &= found == Some(true));
-        }
+        let kept = rows_that_fit(state, &filters, &RecordBatch::try_new(schema, columns)?)?;
         Ok(all.filter(|&at| kept[at]).collect())
     }
 }

@@ -41,9 +41,10 @@ mod trace_table;
 mod traces;
 mod views;
 
+pub use esatto_lake::TRACE_COLUMNS;
 pub use output::{Format, Output, OutputError};
 pub use session::{Answer, Options, Prepared, Session};
 pub use sql_error::{Place, SqlError};
-pub use trace_table::{ScanBatches, TRACE_COLUMNS, TraceScan};
+pub use trace_table::{ScanBatches, TraceScan};
 pub use traces::{Broken, TracePool, Traces, find_files};
 pub use views::views;

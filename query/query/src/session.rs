@@ -18,7 +18,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
-use esatto_lake::{Lake, TraceEntry};
+use esatto_lake::{Lake, TRACE_COLUMNS, TraceEntry};
 use esatto_tables::ArgTypes;
 use futures::FutureExt as _;
 
@@ -26,7 +26,7 @@ use crate::lake_table::{LakeTable, LakeTraces};
 use crate::remote::Remote;
 use crate::script::{Parameters, Parsed, parameter_value, parse};
 use crate::sql_error::SqlError;
-use crate::trace_table::{TRACE_COLUMNS, TraceTable};
+use crate::trace_table::TraceTable;
 use crate::traces::Traces;
 use crate::views::{VIEWS, view};
 use crate::{fallback, functions, table_arguments, table_functions};

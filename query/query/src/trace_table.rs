@@ -11,24 +11,14 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use esatto_lake::TRACE_COLUMNS;
 use esatto_tables::{OpenTrace, ReadTables as _, Request, TableDef};
 
 use crate::remote::ScanBuilder;
 use crate::traces::Traces;
-
-/// Columns that tell traces apart, and the facts of the trace that they show. The first one is the
-/// name of the file.
-pub const TRACE_COLUMNS: [(&str, Option<&str>); 6] = [
-    ("trace_file", None),
-    ("trace_uuid", Some("trace_uuid")),
-    ("trace_session_name", Some("unique_session_name")),
-    ("trace_system_name", Some("system_name")),
-    ("trace_system_release", Some("system_release")),
-    ("trace_system_machine", Some("system_machine")),
-];
 
 /// Rows for which a second thread is worth its start.
 const ROWS_OF_PART: usize = 65_536;
@@ -65,22 +55,26 @@ impl TraceTable {
             return Ok(all);
         }
         let schema = Arc::new(Schema::new(vec![Field::new(TRACE_COLUMNS[0].0, DataType::Utf8View, false)]));
-        let df_schema = DFSchema::try_from(Arc::clone(&schema))?;
         let paths = all.iter().map(|&number| self.traces.path(number).to_string_lossy().into_owned());
         let files: ArrayRef = Arc::new(StringViewArray::from_iter_values(paths));
-        let batch = RecordBatch::try_new(schema, vec![files])?;
-        let mut kept = vec![true; all.len()];
-        for filter in filters {
-            let filter = datafusion::logical_expr::utils::conjunction([(*filter).clone()]).expect("one filter");
-            // The filter may name the column with the name of the table.
-            let filter = datafusion::logical_expr::expr_rewriter::unnormalize_col(filter);
-            let filter: Arc<dyn PhysicalExpr> = state.create_physical_expr(filter, &df_schema)?;
-            let found = filter.evaluate(&batch)?.into_array(all.len())?;
-            let found = datafusion::common::cast::as_boolean_array(&found)?;
-            kept.iter_mut().zip(found).for_each(|(kept, found)| *kept &= found == Some(true));
-        }
+        let kept = rows_that_fit(state, &filters, &RecordBatch::try_new(schema, vec![files])?)?;
         Ok(all.into_iter().filter(|&number| kept[number]).collect())
     }
+}
+
+/// Returns for each row of a batch whether it fits all filters.
+pub(crate) fn rows_that_fit(state: &dyn Session, filters: &[&Expr], batch: &RecordBatch) -> Result<Vec<bool>> {
+    let df_schema = DFSchema::try_from(batch.schema())?;
+    let mut fits = vec![true; batch.num_rows()];
+    for filter in filters {
+        // The filter may name the column with the name of the table.
+        let filter = datafusion::logical_expr::expr_rewriter::unnormalize_col((*filter).clone());
+        let filter = state.create_physical_expr(filter, &df_schema)?;
+        let found = filter.evaluate(batch)?.into_array(batch.num_rows())?;
+        let found = datafusion::common::cast::as_boolean_array(&found)?;
+        fits.iter_mut().zip(found).for_each(|(fits, found)| *fits &= found == Some(true));
+    }
+    Ok(fits)
 }
 
 /// Returns the schema with the columns that tell traces apart.

@@ -23,7 +23,7 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 
-use crate::trace_table::TRACE_COLUMNS;
+use esatto_lake::TRACE_COLUMNS;
 
 /// The rest that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
