@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ballista_core::config::BallistaConfig;
@@ -29,6 +30,8 @@ pub(crate) struct Cluster {
     defects: Mutex<BTreeMap<PathBuf, String>>,
     /// The configuration of plans that run here.
     local_config: OnceLock<SessionConfig>,
+    /// An interrupt ends the process.
+    pub(crate) takes_interrupts: AtomicBool,
     /// Jobs that have not ended.
     pub(crate) jobs: Mutex<BTreeSet<String>>,
 }
@@ -51,7 +54,16 @@ pub fn connect(address: &str) -> Result<Arc<dyn Remote>, String> {
     let codec = TraceCodec::new(TracePool::new(0, None)?, folder.clone());
     let (notes, defects, jobs) = (Mutex::default(), Mutex::default(), Mutex::default());
     let local_config = OnceLock::new();
-    Ok(Arc::new(ClusterRemote(Arc::new(Cluster { address, codec, folder, notes, defects, local_config, jobs }))))
+    Ok(Arc::new(ClusterRemote(Arc::new(Cluster {
+        address,
+        codec,
+        folder,
+        notes,
+        defects,
+        local_config,
+        takes_interrupts: AtomicBool::new(true),
+        jobs,
+    }))))
 }
 
 impl Cluster {
@@ -89,6 +101,10 @@ impl Remote for ClusterRemote {
             .with_config(configure(config))
             .with_optimizer_rules(rules)
             .with_query_planner(Arc::new(ClusterPlanner::new(Arc::clone(&self.0))))
+    }
+
+    fn leave_interrupts(&self) {
+        self.0.takes_interrupts.store(false, Ordering::Relaxed);
     }
 
     fn take_notes(&self) -> Vec<String> {

@@ -138,17 +138,13 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     }
     let session = std::sync::Arc::new(session);
     if args.interactive {
-        let status = interactive::run(&runtime, &session, format);
-        let has_defects = report_defects(&session, remote.as_deref());
-        return Ok(if has_defects { ExitCode::from(BROKEN_TRACES) } else { status });
+        return Ok(interactive::run(&runtime, &session, remote, format));
     }
     let (in_task, output) = (std::sync::Arc::clone(&session), args.output.clone());
     let text = sql.clone();
     let task = runtime.spawn(async move { answer(&in_task, &text, format, output.as_deref()).await });
     let done = runtime.block_on(task).map_err(|error| format!("a thread failed: {error}"))?;
-    for note in remote.iter().flat_map(|remote| remote.take_notes()) {
-        eprintln!("esatto-query: note: {note}");
-    }
+    report_notes(remote.as_deref());
     let has_defects = report_defects(&session, remote.as_deref());
     match done {
         Ok(_) => {}
@@ -220,12 +216,25 @@ pub fn half_of_memory() -> usize {
     read().map_or(2 << 30, |kilobytes| kilobytes / 2 * 1024)
 }
 
-/// Reports damaged traces. Returns whether there are any.
-fn report_defects(session: &Session, remote: Option<&dyn Remote>) -> bool {
+/// Reports what a cluster has to say about the statements so far.
+pub(crate) fn report_notes(remote: Option<&dyn Remote>) {
+    for note in remote.iter().flat_map(|remote| remote.take_notes()) {
+        eprintln!("esatto-query: note: {note}");
+    }
+}
+
+/// Returns the damaged traces that were found so far, and the reasons.
+pub(crate) fn defects(session: &Session, remote: Option<&dyn Remote>) -> Vec<(PathBuf, String)> {
     let own = session.traces().defects().into_iter().map(|(path, defect)| (path.to_owned(), defect));
     let mut defects: Vec<(PathBuf, String)> = own.chain(remote.iter().flat_map(|remote| remote.defects())).collect();
     defects.sort();
     defects.dedup_by(|(a, _), (b, _)| a == b);
+    defects
+}
+
+/// Reports damaged traces. Returns whether there are any.
+fn report_defects(session: &Session, remote: Option<&dyn Remote>) -> bool {
+    let defects = defects(session, remote);
     for (path, defect) in defects.iter().take(NAMED_TRACES) {
         eprintln!("esatto-query: {}: {defect}", path.display());
     }

@@ -14,7 +14,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
     (".format", "FORMAT", "write rows as table, csv, json, jsonl, parquet or arrow"),
     (".functions", "[PART]", "list the functions whose names have this part"),
     (".help", "", "list the commands"),
-    (".output", "[FILE]", "write the rows of each further line to this file; without a name, show them"),
+    (".output", "[FILE]", "write rows to this file, which each line replaces; without a name, show them"),
     (".param", "NAME VALUE", "give the parameter $NAME a value"),
     (".read", "FILE", "run the statements of a file"),
     (".tables", "[PART]", "list the tables and views whose names have this part"),
@@ -147,6 +147,9 @@ impl Command {
             },
             Self::Tables(part) => print_columns(&with_part(session.relations(), &part)),
             Self::Functions(part) => print_columns(&with_part(session.functions(), &part)),
+            Self::Traces if session.traces().are_of_lake() => {
+                return Err("the traces of a lake are a table: select trace_file from traces".to_owned());
+            }
             Self::Traces => {
                 for number in 0..session.traces().len() {
                     println!("{}", session.traces().path(number).display());

@@ -12,6 +12,7 @@ mod completion;
 mod input;
 mod statement;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,7 +25,8 @@ use tokio::runtime::Runtime;
 use self::command::{Command, Next};
 use self::input::{Input, Line};
 use crate::answer::{Counts, Stop, answer};
-use crate::program::show;
+use crate::program::{BROKEN_TRACES, NAMED_TRACES, defects, report_notes, show};
+use crate::remote::Remote;
 
 /// Exit status after a second Ctrl-C.
 const INTERRUPTED: i32 = 130;
@@ -32,20 +34,39 @@ const INTERRUPTED: i32 = 130;
 /// The state that commands change.
 struct Shell {
     session: Arc<Session>,
+    remote: Option<Arc<dyn Remote>>,
     format: Format,
     /// The place of the rows of the next statements; `None` is the standard output.
     output: Option<PathBuf>,
     has_timer: bool,
     has_failed: bool,
+    /// Damaged traces that the user knows.
+    told: BTreeSet<PathBuf>,
 }
 
-/// Reads statements until the input ends. The status tells of errors if the input is no terminal.
-pub(crate) fn run(runtime: &Runtime, session: &Arc<Session>, format: Format) -> ExitCode {
+/// Reads statements until the input ends. The status tells of errors if the input is no terminal, and
+/// of damaged traces.
+pub(crate) fn run(
+    runtime: &Runtime,
+    session: &Arc<Session>,
+    remote: Option<Arc<dyn Remote>>,
+    format: Format,
+) -> ExitCode {
+    // An interrupt ends a statement, here and elsewhere.
+    remote.iter().for_each(|remote| remote.leave_interrupts());
     let is_terminal = std::io::stdin().is_terminal();
-    let mut shell =
-        Shell { session: Arc::clone(session), format, output: None, has_timer: is_terminal, has_failed: false };
+    let mut shell = Shell {
+        session: Arc::clone(session),
+        remote,
+        format,
+        output: None,
+        has_timer: is_terminal,
+        has_failed: false,
+        told: BTreeSet::new(),
+    };
     if is_terminal {
         let traces = match session.traces().len() {
+            _ if session.traces().are_of_lake() => "A lake".to_owned(),
             1 => "1 trace".to_owned(),
             many => format!("{many} traces"),
         };
@@ -74,7 +95,11 @@ pub(crate) fn run(runtime: &Runtime, session: &Arc<Session>, format: Format) -> 
         }
     }
     input.save_history();
-    if shell.has_failed && !is_terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    match () {
+        () if shell.has_failed && !is_terminal => ExitCode::FAILURE,
+        () if !shell.told.is_empty() => ExitCode::from(BROKEN_TRACES),
+        () => ExitCode::SUCCESS,
+    }
 }
 
 impl Shell {
@@ -109,6 +134,8 @@ impl Shell {
                 }
             }
         });
+        report_notes(self.remote.as_deref());
+        self.report_defects();
         match done {
             Ok(Ok(counts)) => self.report(counts, started),
             Ok(Err(Stop::Sql(error))) => return self.fail(&show(&error, sql)),
@@ -119,6 +146,19 @@ impl Shell {
             Err(error) => return self.fail(&format!("a thread failed: {error}")),
         }
         Next::Line
+    }
+
+    /// Tells of damaged traces that the last statements found.
+    fn report_defects(&mut self) {
+        let mut found = defects(&self.session, self.remote.as_deref());
+        found.retain(|(path, _)| !self.told.contains(path));
+        for (path, defect) in found.iter().take(NAMED_TRACES) {
+            eprintln!("{}: {defect}", path.display());
+        }
+        if found.len() > NAMED_TRACES {
+            eprintln!("… and {} more damaged traces", found.len() - NAMED_TRACES);
+        }
+        self.told.extend(found.into_iter().map(|(path, _)| path));
     }
 
     fn report(&self, counts: Counts, started: Instant) {

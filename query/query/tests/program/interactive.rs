@@ -7,7 +7,11 @@ use crate::{TRACE, folder, stderr, trace};
 
 /// Gives the program lines. Returns what it did.
 fn told(lines: &str) -> Output {
-    let mut command = crate::command(&["--interactive", &trace(TRACE), "--format", "csv"]);
+    told_of(&[&trace(TRACE)], lines)
+}
+
+fn told_of(traces: &[&str], lines: &str) -> Output {
+    let mut command = crate::command(&[&["--interactive", "--format", "csv"], traces].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program runs");
     child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it reads");
@@ -55,4 +59,17 @@ fn errors_are_told_and_the_next_statement_runs() {
     let text = stderr(&output);
     assert!(text.contains("perhaps 'name'") && text.contains("there is no command '.nothing'"), "{text}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn damaged_traces_are_told_with_the_statement_that_finds_them() {
+    let torn = folder("interactive-torn").join("torn.pftrace");
+    let bytes = std::fs::read(trace(TRACE)).expect("a trace");
+    std::fs::write(&torn, &bytes[..bytes.len() / 2]).expect("a file");
+    let torn = torn.to_string_lossy();
+    let output = told_of(&[&trace(TRACE), &torn], "select count(*) as n from slice;\nselect 1 as a;\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "n\n1503\na\n1\n", "{}", stderr(&output));
+    let text = stderr(&output);
+    assert!(text.starts_with(&*torn) && text.lines().count() == 1, "{text}");
+    assert_eq!(output.status.code(), Some(3));
 }
