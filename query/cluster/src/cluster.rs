@@ -17,7 +17,7 @@ use esatto_query::remote::Remote;
 
 use crate::address::{Address, Readiness};
 use crate::codec::TraceCodec;
-use crate::planner::ClusterPlanner;
+use crate::planner::{ClusterPlanner, LocalPlanner};
 
 /// A cluster, seen by a client.
 #[derive(Debug)]
@@ -77,7 +77,10 @@ impl Cluster {
     /// Returns the state of a session for plans that run here.
     pub(crate) fn local_state(&self, state: &SessionState) -> SessionState {
         let config = self.local_config.get().unwrap_or_else(|| state.config());
-        SessionStateBuilder::new_from_existing(state.clone()).with_config(keep_catalog(config.clone())).build()
+        SessionStateBuilder::new_from_existing(state.clone())
+            .with_config(keep_catalog(config.clone()))
+            .with_query_planner(Arc::new(LocalPlanner))
+            .build()
     }
 
     pub(crate) fn add_defect(&self, path: PathBuf, defect: String) {

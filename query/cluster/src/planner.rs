@@ -87,6 +87,19 @@ impl QueryPlanner for ClusterPlanner {
     }
 }
 
+/// The planner of sessions whose plans run here. Tables that plan statements of their own, such as
+/// the sides of a span join, must not send them elsewhere: their settings are not those of Ballista,
+/// whose scheduler would fail on a dynamic filter, and never end the job.
+#[derive(Debug)]
+pub(crate) struct LocalPlanner;
+
+#[async_trait]
+impl QueryPlanner for LocalPlanner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        DefaultPhysicalPlanner::default().create_physical_plan(plan, session).await
+    }
+}
+
 /// Returns whether a plan reads tables other than the lists of tables and settings.
 fn reads_tables(plan: &LogicalPlan) -> bool {
     let mut found = false;
