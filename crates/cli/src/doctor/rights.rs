@@ -77,7 +77,8 @@ fn capabilities_of_file() -> Option<Check> {
     let mut value = [0_u8; 64];
     rustix::fs::getxattr(&path, "security.capability", &mut value).ok()?;
     let path = esatto_trace::escape::Line(path.display());
-    let text = format!("{path} has capabilities: each user who may run it reads every file of the machine with it");
+    let text =
+        format!("{path} has capabilities: each user who may run it acts with them, also on the files that he names");
     Some(Check::missing("file_capabilities", text, format!("run `sudo setcap -r {path}`")))
 }
 

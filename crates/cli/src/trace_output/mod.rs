@@ -23,7 +23,6 @@ pub(crate) use self::file_id::{FileId, lost_file};
 use self::file_names::{default_names, next_name};
 use self::kind::Kind;
 pub(crate) use self::new_file::NewFile;
-use self::slow_disk::SlowDisk;
 use self::sole_writer::{SoleWriter, unlock};
 pub(crate) use self::sole_writer::{is_being_written, lock};
 use self::target::{create_beside, create_new, nameless, open, plan, proc_path, remove};
@@ -62,7 +61,6 @@ pub(crate) struct Output {
     /// Bytes that the file held before, and that stay.
     before_bytes: u64,
     sole_writer: SoleWriter,
-    slow_disk: SlowDisk,
     /// Packets not yet written, and the end of each in `batch`.
     batch: Vec<u8>,
     ends: Vec<usize>,
@@ -148,7 +146,6 @@ impl Output {
             kind,
             before_bytes: 0,
             sole_writer: SoleWriter::default(),
-            slow_disk: SlowDisk::default(),
             batch: Vec::with_capacity(BATCH_BYTES),
             ends: Vec::new(),
             written_bytes: 0,
@@ -344,9 +341,8 @@ impl Output {
             return Err(failure);
         }
         let mut done = 0;
-        if !matches!(self.kind, Kind::Stream | Kind::UnreadPipe) && !self.batch.is_empty() {
-            self.slow_disk.begin(&self.name);
-        }
+        let is_of_disk = !matches!(self.kind, Kind::Stream | Kind::UnreadPipe) && !self.batch.is_empty();
+        let watched = is_of_disk.then(|| slow_disk::watch(&self.name));
         let ready = if self.batch.is_empty() { Ok(()) } else { self.make_room() };
         let result = loop {
             if done == self.batch.len() || ready.is_err() {
@@ -359,7 +355,7 @@ impl Output {
                 Err(e) => break Err(e),
             }
         };
-        self.slow_disk.end();
+        drop(watched);
         self.sole_writer.note_written(&self.batch[..done], self.written_bytes);
         let whole_packets = self.ends.partition_point(|end| *end <= done);
         let whole = whole_packets.checked_sub(1).map_or(0, |last| self.ends[last]);

@@ -1,10 +1,11 @@
 //! Tells the user that a disk does not take the data. A write waits inside of the kernel, so
-//! another thread speaks.
+//! another thread speaks: one for all files.
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use esatto_trace::escape::Line;
 
@@ -13,86 +14,88 @@ use crate::console::say;
 /// Length of a write after which the user wants to know the reason.
 const NOTICEABLE: Duration = Duration::from_secs(3);
 
-/// Watches the writes to a file.
-#[derive(Debug, Default)]
-pub(super) struct SlowDisk(Option<Arc<Watch>>);
+static WRITES: Mutex<Writes> = Mutex::new(Writes { ongoing: Vec::new(), next: 0, has_thread: false, is_idle: false });
+/// Wakes the thread if it is idle.
+static BEGUN: Condvar = Condvar::new();
 
-#[derive(Debug, Default)]
-struct Watch {
-    write: Mutex<Write>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Write {
-    /// Number of the write, from 1.
-    number: u64,
-    /// The file, while it is written.
-    file: Option<PathBuf>,
-    /// The thread has nothing to wait for but the next write.
+#[derive(Debug)]
+struct Writes {
+    ongoing: Vec<Write>,
+    next: u64,
+    has_thread: bool,
+    /// The thread waits for the next write.
     is_idle: bool,
-    is_over: bool,
 }
 
-impl SlowDisk {
-    /// Notes that a write begins.
-    pub(super) fn begin(&mut self, file: &Path) {
-        let watch = self.0.get_or_insert_with(|| {
-            let watch = Arc::<Watch>::default();
-            let of_thread = Arc::clone(&watch);
-            // Without the thread, the user learns it later.
-            let _no_thread = thread::Builder::new().name("slow-disk".to_owned()).spawn(move || of_thread.run());
-            watch
-        });
-        let mut write = watch.write.lock().unwrap_or_else(PoisonError::into_inner);
-        write.number += 1;
-        write.file = Some(file.to_owned());
-        // Later writes do not wake the thread, so it costs nothing while the disk is quick.
-        if write.is_idle {
-            watch.changed.notify_one();
-        }
-    }
-
-    /// Notes that the write has ended.
-    pub(super) fn end(&self) {
-        if let Some(watch) = &self.0 {
-            watch.write.lock().unwrap_or_else(PoisonError::into_inner).file = None;
-        }
-    }
+#[derive(Debug)]
+struct Write {
+    number: u64,
+    file: PathBuf,
+    begun: Instant,
+    is_told: bool,
 }
 
-impl Drop for SlowDisk {
+/// A write, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Watched(u64);
+
+/// Notes that a write begins.
+pub(super) fn watch(file: &Path) -> Watched {
+    let mut writes = lock();
+    let number = writes.next;
+    writes.next += 1;
+    writes.ongoing.push(Write { number, file: file.to_owned(), begun: Instant::now(), is_told: false });
+    if !writes.has_thread {
+        // Without the thread, the user learns it later.
+        let thread = thread::Builder::new().name("slow-disk".to_owned()).spawn(run);
+        writes.has_thread = thread.is_ok();
+    } else if writes.is_idle {
+        // Further writes do not wake the thread, so it costs nothing while the disk is quick.
+        writes.is_idle = false;
+        BEGUN.notify_one();
+    }
+    Watched(number)
+}
+
+impl Drop for Watched {
     fn drop(&mut self) {
-        if let Some(watch) = &self.0 {
-            watch.write.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
-            watch.changed.notify_one();
+        lock().ongoing.retain(|write| write.number != self.0);
+    }
+}
+
+fn lock() -> MutexGuard<'static, Writes> {
+    WRITES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run() {
+    loop {
+        thread::sleep(NOTICEABLE);
+        // Nothing is held while a line is printed: a terminal can hang, too.
+        for (file, seconds) in late_writes() {
+            say!(
+                "Waiting for the disk of {}: a write has not ended for {seconds} s. Nothing is lost by that while \
+                 the buffers have room.",
+                Line(file.display())
+            );
         }
     }
 }
 
-impl Watch {
-    fn run(&self) {
-        let mut told = 0;
-        let mut write = self.write.lock().unwrap_or_else(PoisonError::into_inner);
-        while !write.is_over {
-            let number = write.number;
-            if write.file.is_none() || number == told {
-                write.is_idle = true;
-                write = self.changed.wait(write).unwrap_or_else(PoisonError::into_inner);
-                write.is_idle = false;
-                continue;
-            }
-            let waited = self.changed.wait_timeout_while(write, NOTICEABLE, |write| !write.is_over);
-            write = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if let (true, false, Some(file)) = (write.number == number, write.is_over, &write.file) {
-                say!(
-                    "Waiting for the disk of {}: a write has not ended for {} s. Nothing is lost by that while \
-                     the buffers have room.",
-                    Line(file.display()),
-                    NOTICEABLE.as_secs()
-                );
-                told = number;
-            }
+/// Returns the writes that take long and have not been told. Waits if there is no write at all.
+fn late_writes() -> Vec<(PathBuf, u64)> {
+    let mut writes = lock();
+    while writes.ongoing.is_empty() {
+        writes.is_idle = true;
+        writes = BEGUN.wait(writes).unwrap_or_else(PoisonError::into_inner);
+    }
+    writes.is_idle = false;
+    let mut late = Vec::new();
+    for write in writes.ongoing.iter_mut().filter(|write| !write.is_told) {
+        let elapsed = write.begun.elapsed();
+        if elapsed >= NOTICEABLE {
+            write.is_told = true;
+            late.push((write.file.clone(), elapsed.as_secs()));
         }
     }
+    late
 }
