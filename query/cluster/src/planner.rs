@@ -88,8 +88,8 @@ impl QueryPlanner for ClusterPlanner {
 }
 
 /// The planner of sessions whose plans run here. Tables that plan statements of their own, such as
-/// the sides of a span join, must not send them elsewhere: their settings are not those of Ballista,
-/// whose scheduler would fail on a dynamic filter, and never end the job.
+/// the sides of a span join, must not send them elsewhere: their settings are not those of
+/// Ballista, whose scheduler would fail on a dynamic filter, and never end the job.
 #[derive(Debug)]
 pub(crate) struct LocalPlanner;
 

@@ -21,8 +21,8 @@ pub trait Remote: core::fmt::Debug + Send + Sync {
     /// Returns what the user should know about the statements so far, once.
     fn take_notes(&self) -> Vec<String>;
 
-    /// Leaves interrupts to the caller, who drops the rows that nobody wants. Else an interrupt ends
-    /// the statements elsewhere and this process.
+    /// Leaves interrupts to the caller, who drops the rows that nobody wants. Else an interrupt
+    /// ends the statements elsewhere and this process.
     fn leave_interrupts(&self);
 
     /// Returns the traces that were found damaged elsewhere: their files, and the reasons.

@@ -42,7 +42,7 @@ pub struct ArgTypes {
     pub has_text: bool,
 }
 
-/// What is wrong with a trace.
+/// The mistakes of a trace, or the reason why it could not be read wholly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {

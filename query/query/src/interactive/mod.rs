@@ -44,8 +44,8 @@ struct Shell {
     told: BTreeSet<PathBuf>,
 }
 
-/// Reads statements until the input ends. The status tells of errors if the input is no terminal, and
-/// of damaged traces.
+/// Reads statements until the input ends. The status tells of damaged traces, and of errors if the
+/// input is no terminal.
 pub(crate) fn run(
     runtime: &Runtime,
     session: &Arc<Session>,
