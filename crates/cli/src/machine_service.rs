@@ -7,6 +7,7 @@ use std::time::Instant;
 use esatto_daemon::{Daemon, DaemonHandle, Error as DaemonError, Options};
 use esatto_ipc::address::{Address, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 use esatto_ipc::{Error as IpcError, Stream};
+use esatto_probes::Probes;
 
 use crate::console::say;
 use crate::failure::Failure;
@@ -41,8 +42,11 @@ pub(crate) fn is_missing(address: &Address) -> bool {
 
 /// Starts the service at the standard addresses, and says so. Starts none if another command has
 /// become the service at the same moment.
-pub(crate) fn start() -> Result<Option<DaemonHandle>, Failure> {
-    match try_start() {
+///
+/// With `own_sources`, this process offers the data sources of the machine: a `traced_probes` that
+/// waits for a service would offer them a second time, so what it registers is ignored.
+pub(crate) fn start(own_sources: bool) -> Result<Option<DaemonHandle>, Failure> {
+    match try_start(own_sources) {
         Ok(service) => {
             say!(
                 "No tracing service runs, so this command is one until it ends. Running programs connect within 30 s."
@@ -59,14 +63,17 @@ pub(crate) fn start() -> Result<Option<DaemonHandle>, Failure> {
     }
 }
 
-/// Starts the service at the standard addresses, where programs look for it. It ends when the
-/// result is dropped.
+/// Starts the service at the standard addresses, where programs look for it. Only this process may
+/// offer the data sources of the machine. The service ends when the result is dropped.
 pub(crate) fn start_quietly() -> Result<DaemonHandle, Failure> {
-    try_start().map_err(failed)
+    try_start(true).map_err(failed)
 }
 
-fn try_start() -> Result<DaemonHandle, DaemonError> {
+fn try_start(own_sources: bool) -> Result<DaemonHandle, DaemonError> {
     let mut options = Options::from_environment()?;
+    if own_sources {
+        options.own_data_sources = Probes::data_sources();
+    }
     if rustix::process::geteuid().is_root() {
         options.permissions = PERMISSIONS_OF_ROOT.parse().ok();
     }

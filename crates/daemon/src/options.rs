@@ -31,6 +31,9 @@ pub struct Options {
     /// QueryServiceState; 0 for none. See
     /// [`remember_departed_producers`](esatto_service::Service::remember_departed_producers).
     pub max_departed_bytes: usize,
+    /// Names of data sources that no other process of this machine may offer to the service,
+    /// because this one does. Registrations of others are ignored.
+    pub own_data_sources: Vec<String>,
     /// Text of `tracing_service_version` in traces and in the service state.
     pub version: String,
 }
@@ -51,6 +54,7 @@ impl Options {
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
             max_departed_bytes: MAX_DEPARTED_BYTES,
+            own_data_sources: Vec::new(),
             version: default_version(),
         }
     }
@@ -70,6 +74,7 @@ impl Options {
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
             max_departed_bytes: MAX_DEPARTED_BYTES,
+            own_data_sources: Vec::new(),
             version: default_version(),
         })
     }

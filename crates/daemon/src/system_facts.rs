@@ -24,6 +24,10 @@ pub(crate) fn uid() -> i32 {
     rustix::process::geteuid().as_raw() as i32
 }
 
+pub(crate) fn pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
 /// Returns how many descriptors this process may have.
 pub(crate) fn max_descriptors() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;

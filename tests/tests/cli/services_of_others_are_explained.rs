@@ -115,3 +115,32 @@ cat said.*
         Ok(())
     });
 }
+
+/// As after a failed start of the service, on a machine with both units.
+#[test]
+fn waiting_probes_do_not_record_the_machine_twice() {
+    skip(|| -> Result<(), Skip> {
+        let said = on_a_new_machine(
+            r#"
+echo 'buffers { size_kb: 1024 } data_sources { config {
+    name: "linux.sys_stats" sys_stats_config { meminfo_period_ms: 100 } } }' > config
+/run/esatto record -t 1h -c config -o trace 2> said &
+record=$!
+while ! esatto list 2>&1 | grep -q linux.sys_stats; do sleep 0.1; done
+/run/esatto probes 2> waiting &
+probes=$!
+while ! grep -q Connected waiting; do sleep 0.1; done
+sleep 1
+esatto list
+kill -TERM "$record"
+wait "$record"
+kill "$probes"
+cat said
+echo "recorded by $(esatto dump trace --type sys_stats | grep -o 'trusted_pid: [0-9]*' | sort -u | wc -l)"
+"#,
+        )?;
+        assert!(said.contains("this command is one until it ends"), "{said}");
+        assert!(said.contains("\nrecorded by 1\n"), "{said}");
+        Ok(())
+    });
+}

@@ -6,7 +6,8 @@ use esatto_map::{LargeMap, LargeSet};
 use esatto_schema::DataSourceDescriptorReader;
 
 use super::{Producer, Producers};
-use crate::client_text::{MAX_NAME_BYTES, Name};
+use crate::api::Peer;
+use crate::client_text::{MAX_NAME_BYTES, Name, quoted};
 use crate::context::Context;
 use crate::fair_share::{Bounds, Pool};
 use crate::frame_limits::MAX_DESCRIPTOR_BYTES;
@@ -59,6 +60,22 @@ pub(crate) struct DataSources {
     /// Bytes of descriptors that all producers have registered.
     descriptor_bytes: Pool,
     last: u64,
+    /// See [`Service::reserve_data_sources`](crate::Service::reserve_data_sources).
+    pub(crate) reserved: Reserved,
+}
+
+/// Data sources that one process alone may offer on the service's machine.
+#[derive(Debug, Default)]
+pub(crate) struct Reserved {
+    pub(crate) names: Vec<Vec<u8>>,
+    pub(crate) process: i32,
+}
+
+impl Reserved {
+    fn is_free_to(&self, peer: &Peer, name: &[u8]) -> bool {
+        let is_other = peer.machine_id == 0 && peer.pid.is_some_and(|pid| pid != self.process);
+        !is_other || !self.names.iter().any(|reserved| reserved == name)
+    }
 }
 
 /// The smallest number.
@@ -175,6 +192,15 @@ impl Producers {
         cx.charge_bytes(bytes.len());
         if let Err(why) = check_descriptor(name, bytes) {
             cx.warn(format!("producer {}: a data source is not registered: {why}", producer.display_name()));
+            return None;
+        }
+        if !data_sources.reserved.is_free_to(&producer.peer, name) {
+            cx.debug(format!(
+                "producer {}: {} is not registered: process {} offers it",
+                producer.display_name(),
+                quoted(name),
+                data_sources.reserved.process
+            ));
             return None;
         }
         if id != 0 && data_sources.with_id(producer_id, id).is_some() {

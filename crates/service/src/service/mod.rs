@@ -37,6 +37,7 @@ use crate::machines::Machines;
 use crate::observer::{Observer, Step};
 use crate::priority_boost::Priorities;
 use crate::producer::Producers;
+use crate::producer::data_sources::Reserved;
 use crate::random::Random;
 use crate::session::activity::Activity;
 use crate::session::table::Sessions;
@@ -104,6 +105,14 @@ impl Service {
     /// So a consumer knows what a short-lived program offered.
     pub fn remember_departed_producers(&mut self, max_bytes: usize) {
         self.departed.max_bytes = max_bytes;
+    }
+
+    /// Lets only this process of the service's machine offer data sources of these names. What other
+    /// producers of the machine register under them is ignored, so that a session gets the data
+    /// once.
+    pub fn reserve_data_sources(&mut self, names: &[String], process: i32) {
+        let names = names.iter().map(|name| name.clone().into_bytes()).collect();
+        self.producers.data_sources.reserved = Reserved { names, process };
     }
 
     /// Returns the bytes of all central buffers that sessions have asked for, filled or not.

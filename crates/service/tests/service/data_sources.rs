@@ -109,3 +109,21 @@ fn regular_expressions_select_producers_or_are_refused() {
         assert!(world.ended(call).unwrap().contains("regex"));
     }
 }
+
+#[test]
+fn reserved_data_sources_belong_to_one_process() {
+    // The pid of the producers of these tests is 42.
+    for (process, commands) in [(42, 3), (7, 0)] {
+        let mut world = World::new();
+        world.service.reserve_data_sources(&["ds".to_owned()], process);
+        let producer = world.producer("p");
+        world.register(&producer, "ds");
+        world.register(&producer, "other");
+        let consumer = world.consumer();
+        world.enable(consumer, &config(&["ds"]));
+        assert_eq!(world.commands(&producer).len(), commands, "process {process}");
+        let consumer = world.consumer();
+        world.enable(consumer, &config(&["other"]));
+        assert!(!world.commands(&producer).is_empty());
+    }
+}

@@ -97,7 +97,8 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
     for line in trace_config::warnings(&config) {
         say!("{line}");
     }
-    let _own_service = is_service.then(machine_service::start).transpose()?.flatten();
+    let _own_service =
+        is_service.then(|| machine_service::start(machine_sources::are_in(&config))).transpose()?.flatten();
     let _own_sources = machine_sources::offer(&config, &address, service.as_ref().map(PrivateService::producer))?;
     let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
     if console::is_verbose() {
