@@ -49,5 +49,6 @@ mod test_folder;
 mod test_writer;
 
 pub use ftrace::{atrace_categories, closest_ftrace_event, is_atrace_category};
+pub use inode_file_map::DEFAULT_SCAN_DELAY_MS;
 pub use probes::{Options, Probes, ProbesHandle};
 pub use probes_program::{TRACED_PROBES_HELP, traced_probes, traced_probes_as};

@@ -295,3 +295,17 @@ fn a_service_that_hangs_is_told_from_a_missing_one() {
     assert!(!output.status.success() && said.contains("does not answer within 5 s"), "{said}");
     assert!(!said.contains("start one with"), "{said}");
 }
+
+#[test]
+fn resources_that_the_service_does_not_give_have_a_remedy() {
+    let source = "data_sources { config { name: 'track_event' } }";
+    let big = "buffers { size_kb: 4000000 }".repeat(128);
+    let stderr = refused(&format!("{big} {source}"));
+    assert!(stderr.contains("the buffers have ") && stderr.contains("--ring SIZE"), "{stderr}");
+    // Nobody can create files there.
+    let file = "write_into_file: true output_path: '/sys/kernel/esatto.pftrace'";
+    let harness = Harness::new();
+    harness.write("my.cfg", format!("buffers {{ size_kb: 64 }} {source} {file}"));
+    let stderr = failure(&harness, &["record", "-c", "my.cfg", "--", "true"]);
+    assert!(stderr.contains("Permission denied") && stderr.contains("/var/lib/perfetto only"), "{stderr}");
+}

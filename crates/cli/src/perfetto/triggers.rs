@@ -36,7 +36,13 @@ pub(crate) fn activate(service: &Address, names: &[ProtoString]) -> Outcome {
 }
 
 fn send(address: &Address, names: &[ProtoString]) -> Result<(), String> {
-    let at = |error: IpcError| format!("{error} (the service is expected at {address})");
+    let at = |error: IpcError| {
+        let hint = match error {
+            IpcError::Timeout => ": it is suspended or hangs; its process may have to be restarted",
+            _ => "",
+        };
+        format!("{error} (the service is expected at {address}{hint})")
+    };
     let mut client = BlockingClient::connect(address, producer_port::SERVICE.name, TIMEOUT).map_err(at)?;
     let hello =
         InitializeConnectionRequest { producer_name: Some(PRODUCER.into()), ..InitializeConnectionRequest::default() };

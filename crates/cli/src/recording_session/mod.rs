@@ -38,6 +38,7 @@ use rustix::io::Errno;
 
 pub(crate) use self::finish::Recorded;
 use self::service_file::ServiceFile;
+pub(crate) use self::start::refusal;
 use self::stats::Stats;
 use self::timeouts::Timeouts;
 use crate::awaited_programs::AwaitedPrograms;

@@ -37,6 +37,8 @@ const SOURCES_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
 /// Bytes that it may deliver beyond that.
 const MIN_TRACE_BYTES: u64 = 256 << 20;
+/// Errors of a file that the service may not create.
+const DENIALS: [&str; 2] = ["Permission denied", "Read-only file system"];
 
 impl RecordingSession {
     /// Starts a session. When this returns, programs that connect are recorded. If the config has
@@ -235,7 +237,7 @@ impl RecordingSession {
             self.on_reply(&reply)?;
         }
         match self.ended.take() {
-            Some(Some(error)) => Err(Failure::new("the service refused the config", error)),
+            Some(Some(error)) => Err(refusal(error)),
             Some(None) => {
                 // The session ended at once, for instance because its time is over.
                 self.ended = Some(None);
@@ -262,6 +264,26 @@ impl RecordingSession {
             }
         }
         Ok(true)
+    }
+}
+
+/// The failure of a recording whose config the service has refused.
+pub(crate) fn refusal(error: String) -> Failure {
+    let hint = if error.starts_with("the buffers have ") {
+        Some("choose smaller buffers: `--ring SIZE`, or `size_kb` in a config")
+    } else if error.starts_with("output_path ") && DENIALS.iter().any(|denial| error.contains(denial)) {
+        Some(
+            "the service creates this file, with its rights: as a unit of systemd it may write below \
+             /var/lib/perfetto only. This command writes the file itself if the config has no output_path and \
+             `-o FILE` or `--long FILE` names it",
+        )
+    } else {
+        None
+    };
+    let failure = Failure::new("the service refused the config", error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 

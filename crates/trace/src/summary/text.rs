@@ -480,7 +480,11 @@ impl Summary {
             table.row(|| ["trace".to_owned(), "packets skipped".to_owned(), self.skipped_packets.to_string(), remark]);
         }
         let shown = table.to_string();
-        if shown.is_empty() { writeln!(f, "\nLosses    none") } else { f.write_str(&shown) }
+        match shown.is_empty() {
+            true if self.errors.is_empty() => writeln!(f, "\nLosses    none"),
+            true => writeln!(f, "\nLosses    none in the part that can be read"),
+            false => f.write_str(&shown),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::failure::{Attempt as _, Failure};
 use crate::missing_trigger::MissingTrigger;
 use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
-use crate::recording_session::{Recorded, RecordingSession, Transfer};
+use crate::recording_session::{Recorded, RecordingSession, Transfer, refusal};
 use crate::service_connection::address;
 use crate::service_state::Programs;
 use crate::start_time::Utc;
@@ -280,9 +280,10 @@ impl Recorded {
     /// Fails if the service has not recorded until the end that the user wants.
     pub(super) fn check(self) -> Result<Self, Failure> {
         if let Some(error) = self.error {
-            let what =
-                if self.is_refused { "the service refused the config" } else { "the service ended the recording" };
-            return Err(Failure::new(what, error));
+            return Err(match self.is_refused {
+                true => refusal(error),
+                false => Failure::new("the service ended the recording", error),
+            });
         }
         if self.completed_by_service == Some(false) {
             let is_empty = self.file.is_none() && self.bytes == Some(0);

@@ -11,7 +11,7 @@ use crate::empty_recording::wants_kernel_events;
 use crate::progress::Size;
 use crate::unimplemented_sources::not_implemented;
 use esatto_daemon_program::closest;
-use esatto_probes::{atrace_categories, closest_ftrace_event, is_atrace_category};
+use esatto_probes::{DEFAULT_SCAN_DELAY_MS, atrace_categories, closest_ftrace_event, is_atrace_category};
 
 /// A kernel buffer of a CPU that hardly anybody means: 1 GiB.
 const LARGE_KERNEL_BUFFER_KB: u64 = 1 << 20;
@@ -27,6 +27,7 @@ pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
         .iter()
         .filter_map(|source| source.config.as_deref())
         .any(|source| name_of(source) == "linux.ftrace");
+    let duration_ms = config.duration_ms.unwrap_or(0);
     let mut findings = Vec::new();
     for (i, source) in config.data_sources.iter().enumerate() {
         let path = format!("data_sources[{i}]");
@@ -54,6 +55,7 @@ pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
             "linux.ftrace" => findings.extend(ftrace(config, &path)),
             "linux.process_stats" => findings.extend(process_stats(config, has_ftrace, &path)),
             "linux.sys_stats" => findings.extend(sys_stats(config, &path)),
+            "linux.inode_file_map" => findings.extend(inode_file_map(config, duration_ms, &path)),
             "track_event" => findings.extend(track_event(config, &path)),
             _ => {}
         }
@@ -236,6 +238,21 @@ fn sys_stats(config: &DataSourceConfig, path: &str) -> Vec<Finding> {
     findings
 }
 
+/// Tells of a walk through the folders that begins after the end of the recording.
+fn inode_file_map(config: &DataSourceConfig, duration_ms: u32, path: &str) -> Option<Finding> {
+    let files = config.inode_file_config.as_ref();
+    if files.is_some_and(|files| files.do_not_scan == Some(true)) || duration_ms == 0 {
+        return None;
+    }
+    let delay_ms = files.and_then(|files| files.scan_delay_ms).filter(|&ms| ms > 0).unwrap_or(DEFAULT_SCAN_DELAY_MS);
+    if delay_ms < duration_ms {
+        return None;
+    }
+    let why = format!("files are looked for {delay_ms} ms after the start, the recording ends after {duration_ms} ms");
+    let finding = Finding::warning(format!("{path}.inode_file_config.scan_delay_ms"), why);
+    Some(finding.remedy("add for instance `inode_file_config { scan_delay_ms: 200 }`"))
+}
+
 fn track_event(config: &DataSourceConfig, path: &str) -> Option<Finding> {
     let default = TrackEventConfig::default();
     let events = config.track_event_config.as_deref().unwrap_or(&default);
@@ -321,6 +338,23 @@ mod tests {
         assert_told(&stats("stat_period_ms: 400 psi_period_ms: 1000"), "psi_period_ms is no multiple of 400");
         let counters = "stat_period_ms: 400 vmstat_counters: VMSTAT_PGFAULT";
         assert_told(&stats(counters), "vmstat_counters has no effect without vmstat_period_ms");
+    }
+
+    #[test]
+    fn files_that_are_looked_for_too_late_are_told() {
+        let of = |duration: &str, files: &str| {
+            of(&format!(
+                "name: 'linux.inode_file_map' {files} }} }} {duration} data_sources {{ config {{ \
+                 name: 'linux.system_info'"
+            ))
+        };
+        let found = of("duration_ms: 5000", "");
+        assert!(found.len() == 1 && found[0].contains("10000 ms after the start"), "{found:#?}");
+        let found = of("duration_ms: 5000", "inode_file_config { scan_delay_ms: 5000 }");
+        assert!(found.len() == 1 && found[0].contains("ends after 5000 ms"), "{found:#?}");
+        assert_eq!(of("duration_ms: 5000", "inode_file_config { scan_delay_ms: 200 }"), [""; 0]);
+        assert_eq!(of("duration_ms: 5000", "inode_file_config { do_not_scan: true }"), [""; 0]);
+        assert_eq!(of("", ""), [""; 0]);
     }
 
     #[test]
