@@ -107,9 +107,9 @@ impl Service {
         self.departed.max_bytes = max_bytes;
     }
 
-    /// Lets only this process of the service's machine offer data sources of these names. What other
-    /// producers of the machine register under them is ignored, so that a session gets the data
-    /// once.
+    /// Lets only this process of the service's machine offer data sources of these names. What
+    /// other producers of the machine register under them is ignored, so that a session gets the
+    /// data once.
     pub fn reserve_data_sources(&mut self, names: &[String], process: i32) {
         let names = names.iter().map(|name| name.clone().into_bytes()).collect();
         self.producers.data_sources.reserved = Reserved { names, process };
