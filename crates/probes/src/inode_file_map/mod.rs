@@ -43,8 +43,8 @@ const MAX_SEEN_DEVICES: usize = 4096;
 const ENTRIES_PER_PACKET: usize = 512;
 
 const DEFAULT_SCAN_INTERVAL_MS: u32 = 10_000;
-/// Milliseconds between the start of `linux.inode_file_map` and its walk through the folders, if the
-/// config has no `scan_delay_ms`.
+/// Milliseconds between the start of `linux.inode_file_map` and its walk through the folders
+/// without `scan_delay_ms`.
 pub const DEFAULT_SCAN_DELAY_MS: u32 = 10_000;
 const DEFAULT_SCAN_BATCH_SIZE: u32 = 15_000;
 
