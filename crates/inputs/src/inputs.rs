@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use esatto_trace::{Engine, Error as TraceError, MergePlan, Summary};
+use esatto_trace::{Engine, Error as TraceError, MergePlan, ReadOptions, Summary};
 
 use crate::archive::{self, Data, Listing};
 use crate::error::Error;
@@ -141,6 +141,19 @@ impl Inputs {
     ///
     /// The only trace cannot be opened. Errors of further ones are in the summary.
     pub fn read(&self) -> Result<(Engine, Summary), Error> {
+        self.read_with(&ReadOptions::default())
+    }
+
+    /// Reads all traces as one, for their summary only.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn summary(&self) -> Result<Summary, Error> {
+        self.read_with(&ReadOptions::without_kernel_events()).map(|(_, summary)| summary)
+    }
+
+    fn read_with(&self, options: &ReadOptions) -> Result<(Engine, Summary), Error> {
         let (engine, mut summary) = match self.single() {
             Some(member) if !self.is_merged() => {
                 let mut reader = member.open()?;
@@ -148,7 +161,7 @@ impl Inputs {
                     stored_bytes: member.stored_bytes(),
                     ..esatto_trace::Part::new(member.name(), &mut reader)
                 };
-                let read = Summary::read_part(part);
+                let read = Summary::read_part(part, options);
                 let losses = reader.losses().into_iter().map(|loss| (member.name().to_owned(), loss));
                 self.losses.borrow_mut().extend(losses);
                 read
@@ -174,7 +187,7 @@ impl Inputs {
         let mut reader = member.open()?;
         let part =
             esatto_trace::Part { stored_bytes: member.stored_bytes(), ..esatto_trace::Part::new("", &mut reader) };
-        let read = Summary::read_part(part);
+        let read = Summary::read_part(part, &ReadOptions::default());
         self.losses.borrow_mut().extend(reader.losses().into_iter().map(|loss| (member.name().to_owned(), loss)));
         Ok(read)
     }

@@ -66,7 +66,7 @@ mod trace;
 
 pub use clock_conversion::clock_name;
 pub use debug_annotation::{Annotation, AnnotationValue};
-pub use engine::{Engine, MAX_PARTS, Part};
+pub use engine::{Engine, MAX_PARTS, Part, ReadOptions};
 pub use error::{Error, Place};
 pub use event_type::{CounterValue, EventType};
 pub use ftrace_report::FtraceReport;

@@ -6,7 +6,7 @@ use std::io::Read;
 use crate::debug_annotation::Annotation;
 use crate::engine::event_details::{EventDetail, ImportedEvent};
 use crate::engine::event_tracks::Owner;
-use crate::engine::{Import, PENDING, SORT_MEMORY};
+use crate::engine::{Import, PENDING, ReadOptions};
 use crate::error::Error;
 use crate::event_type::{CounterValue, EventType};
 use crate::string_table::Symbol;
@@ -178,7 +178,7 @@ pub fn events(trace: &[u8]) -> Vec<Event> {
 impl Trace {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
-        let mut import = Import::read(file, SORT_MEMORY, true);
+        let mut import = Import::read(file, &ReadOptions::default(), true);
         let errors = core::mem::take(&mut import.engine.errors);
         let imported = core::mem::take(&mut import.context.details.imported);
         let mut details: Vec<Option<EventDetail>> =

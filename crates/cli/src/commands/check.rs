@@ -117,7 +117,7 @@ pub(crate) fn run(args: &args::Check) -> Result<ExitCode, Failure> {
 fn check(inputs: &Inputs, traces: &Traces) -> Result<Vec<Checked>, Failure> {
     let path = first(traces);
     let name = path.to_string_lossy().into_owned();
-    let (_, mut summary) = inputs.read().map_err(trace_input::failed)?;
+    let mut summary = inputs.summary().map_err(trace_input::failed)?;
     let losses = |member: Option<&str>| {
         let losses = inputs.losses().into_iter().filter(|(name, _)| member.is_none_or(|member| member == name));
         losses.map(|(_, loss)| notice(NoticeLevel::Warning, loss)).collect::<Vec<_>>()

@@ -88,7 +88,7 @@ pub(crate) fn read(path: &Path) -> Result<Summary, Failure> {
 
 /// Reads traces to their ends. `path` is the first file, or the archive.
 fn read_inputs(inputs: &Inputs, path: &Path) -> Result<Summary, Failure> {
-    let (_, mut summary) = inputs.read().map_err(trace_input::failed)?;
+    let mut summary = inputs.summary().map_err(trace_input::failed)?;
     set_being_written(&mut summary, path);
     Ok(summary)
 }

@@ -38,6 +38,15 @@ pub(crate) struct Generation {
     pub(crate) has_first: bool,
 }
 
+/// The rows of `ftrace_event`.
+#[derive(Debug, Default)]
+pub(crate) struct KernelEvents {
+    /// The table stays empty.
+    pub(crate) are_left_out: bool,
+    /// The times of the first and the last event, in the table or not.
+    pub(crate) bounds: Option<(i64, i64)>,
+}
+
 /// State of the import of a file, while records of another one are imported.
 #[derive(Debug, Default)]
 pub(crate) struct FileState {
@@ -56,6 +65,7 @@ pub(crate) struct Context {
     /// Rules of the format that the trace breaks.
     pub(crate) problems: Problems,
     pub(crate) details: EventDetails,
+    pub(crate) kernel_events: KernelEvents,
     pub(crate) processes: Processes,
     pub(crate) tracks: TrackIndex,
     pub(crate) event_tracks: EventTracks,

@@ -64,6 +64,9 @@ impl Context {
 
     /// Adds the row of an event.
     fn add_raw(&mut self, place: Place, id: u32, bytes: &[u8]) {
+        if self.kernel_events.are_left_out && (kernel_events().contains_key(&id) || self.is_generic(place, id)) {
+            return self.push_raw_at(place, None, &mut Vec::new());
+        }
         let empty = MessageInfo::new();
         let known = kernel_events().get(&id);
         let (name, fields) = match (known, self.generic_events.get(&(place.machine, id))) {
@@ -90,6 +93,10 @@ impl Context {
         self.push_raw_at(place, name, &mut args);
     }
 
+    fn is_generic(&self, place: Place, id: u32) -> bool {
+        self.generic_events.contains_key(&(place.machine, id))
+    }
+
     fn push_raw_at(&mut self, place: Place, name: Option<Symbol>, args: &mut Vec<Arg>) {
         let utid = self.processes.thread(&mut self.tables, place.machine, place.tid);
         self.push_raw(place.ts, (place.machine, place.cpu), (utid, name), args, 0);
@@ -104,8 +111,13 @@ impl Context {
         common_flags: u32,
     ) {
         self.list_cpu(machine, cpu);
-        let arg_set_id = self.tables.args.add(args);
         let cpu = self.unique_cpu(machine, cpu);
+        let (from, to) = self.kernel_events.bounds.unwrap_or((ts, ts));
+        self.kernel_events.bounds = Some((from.min(ts), to.max(ts)));
+        if self.kernel_events.are_left_out {
+            return;
+        }
+        let arg_set_id = self.tables.args.add(args);
         self.tables.ftrace_event.push(FtraceEventRow { ts, name, cpu, utid, arg_set_id, common_flags });
     }
 

@@ -48,8 +48,8 @@ impl Context {
             ArgValue::Int(switch.next_pid),
             ArgValue::Int(switch.next_prio),
         ];
-        let mut args: Vec<Arg> =
-            names.of_switch.into_iter().zip(values).map(|(key, value)| Arg::new(key, value)).collect();
+        let args = names.of_switch.into_iter().zip(values).map(|(key, value)| Arg::new(key, value));
+        let mut args: Vec<Arg> = args.filter(|_| !self.kernel_events.are_left_out).collect();
         let name = Some(names.sched_switch);
         self.push_raw(ts, (machine, cpu), (prev_utid, name), &mut args, 0);
     }
@@ -129,8 +129,8 @@ impl Context {
         };
         let names = self.kernel_names.scheduler(&mut self.tables.strings);
         let values = [ArgValue::Text(comm), ArgValue::Int(pid), ArgValue::Int(prio), ArgValue::Int(target)];
-        let mut args: Vec<Arg> =
-            names.of_waking.into_iter().zip(values).map(|(key, value)| Arg::new(key, value)).collect();
+        let args = names.of_waking.into_iter().zip(values).map(|(key, value)| Arg::new(key, value));
+        let mut args: Vec<Arg> = args.filter(|_| !self.kernel_events.are_left_out).collect();
         let name = Some(names.sched_waking);
         self.push_raw(ts, (machine, cpu), (waker, name), &mut args, flags.unwrap_or(0));
         if only_raw {

@@ -88,7 +88,7 @@ impl Summary {
                 .collect(),
             clock_snapshots: clocks().map(Clocks::snapshots).sum(),
             sequence_clocks: clocks().map(Clocks::sequence_clocks).sum(),
-            bounds_ns: bounds(tables),
+            bounds_ns: bounds(tables, import.context.kernel_events.bounds),
             packet_times_ns,
             config_text: None,
             uuid: survey.meta.uuid.map(|(msb, lsb)| uuid(msb, lsb)),
@@ -142,14 +142,14 @@ fn use_time_of_host(import: &mut Import) -> Option<(i64, i64)> {
 }
 
 /// Returns the begin of the first event and the end of the last one.
-fn bounds(tables: &Tables) -> Option<(i64, i64)> {
-    let mut bounds = None;
+fn bounds(tables: &Tables, kernel_events: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    let mut bounds = kernel_events;
     for row in 0..tables.slice.rows() {
         let (ts, dur) = (tables.slice.ts.get(row), tables.slice.dur.get(row));
         widen(&mut bounds, ts);
         widen(&mut bounds, ts.saturating_add(dur.max(0)));
     }
-    let events = [&tables.counter.ts, &tables.sched.ts, &tables.ftrace_event.ts, &tables.android_logs.ts];
+    let events = [&tables.counter.ts, &tables.sched.ts, &tables.android_logs.ts];
     for column in events {
         for row in 0..column.len() {
             widen(&mut bounds, column.get(row));

@@ -12,7 +12,7 @@ mod track_groups;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::engine::{Engine, Import, SORT_MEMORY};
+use crate::engine::{Engine, Import, ReadOptions};
 use crate::error::Error;
 use crate::ftrace_report::FtraceReport;
 use crate::machines::HOST;
@@ -360,12 +360,16 @@ impl MachineSummary {
 impl Summary {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
-        Self::read_with_engine(file).1
+        Self::of_file(file, &ReadOptions::without_kernel_events()).1
     }
 
     /// Reads a trace to its end, into tables, too. The errors of the file are in the summary.
     pub fn read_with_engine(file: impl Read) -> (Engine, Self) {
-        let mut import = Import::read(file, SORT_MEMORY, false);
+        Self::of_file(file, &ReadOptions::default())
+    }
+
+    fn of_file(file: impl Read, options: &ReadOptions) -> (Engine, Self) {
+        let mut import = Import::read(file, options, false);
         let summary = Self::new(&mut import);
         (import.engine, summary)
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::table::Table;
 use super::{Loss, Summary};
 use crate::engine::survey::widen;
-use crate::engine::{Engine, Import, MAX_PARTS, Part, SORT_MEMORY};
+use crate::engine::{Engine, Import, MAX_PARTS, Part, ReadOptions};
 use crate::escape::Line;
 use crate::merge_plan::MergePlan;
 use serde_json::{Value, json};
@@ -27,8 +27,8 @@ pub struct PartSummary {
 
 impl Summary {
     /// Reads a trace of an archive to its end, alone, into tables, too.
-    pub fn read_part<R: Read>(part: Part<R>) -> (Engine, Self) {
-        let mut import = Import::read_part(part, SORT_MEMORY, false);
+    pub fn read_part<R: Read>(part: Part<R>, options: &ReadOptions) -> (Engine, Self) {
+        let mut import = Import::read_part(part, options, false);
         let summary = Self::new(&mut import);
         (import.engine, summary)
     }
@@ -47,8 +47,9 @@ impl Summary {
         names: &[String],
         mut open: impl FnMut(usize) -> Part<R>,
     ) -> (Engine, Self) {
+        let alone = ReadOptions::without_kernel_events();
         let read = 0..names.len().min(MAX_PARTS);
-        let alone: Vec<Self> = read.map(|position| Self::read_part(open(position)).1).collect();
+        let alone: Vec<Self> = read.map(|position| Self::read_part(open(position), &alone).1).collect();
         let mut import = Import::read_parts(plan, (0..names.len()).map(open));
         let mut summary = Self::new(&mut import);
         let mut times = vec![None; alone.len()];

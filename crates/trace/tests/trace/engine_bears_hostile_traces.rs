@@ -2,7 +2,7 @@
 
 use esatto_schema::track_event::Type;
 use esatto_trace::tables::{Table, Value};
-use esatto_trace::{Engine, Error};
+use esatto_trace::{Engine, Error, ReadOptions};
 
 use crate::common::{Maker, official};
 
@@ -183,7 +183,9 @@ fn a_torn_file_is_read_to_the_tear() {
 fn temporary_files_change_nothing() {
     for name in ["track-events", "long-two-buffers", "process-and-sys-stats"] {
         let bytes = official(name);
-        let (in_memory, in_files) = (Engine::read(&bytes[..]), Engine::read_with(&bytes[..], 1000));
+        let mut options = ReadOptions::default();
+        options.sort_memory = 1000;
+        let (in_memory, in_files) = (Engine::read(&bytes[..]), Engine::read_with(&bytes[..], &options));
         assert!(in_files.sort_error.is_none());
         for (one, other) in in_memory.tables.all().into_iter().zip(in_files.tables.all()) {
             let cells = |table: &dyn Table, engine: &Engine| -> Vec<String> {
