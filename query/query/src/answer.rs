@@ -33,6 +33,7 @@ pub(crate) async fn answer(session: &Session, sql: &str, format: Format, path: O
     if statements.is_empty() {
         return Err(Stop::Usage("the SQL has no statement".to_owned()));
     }
+    session.expect(&statements);
     let mut target = Target::open(path)?;
     let mut counts = Counts::default();
     for statement in &statements {

@@ -9,6 +9,7 @@
 //!              ├─ interactive     statements from a terminal
 //!              └─ session         tables, views, statements
 //!                   ├─ script     parser, parameters, PerfettoSQL: dialect, rewrite
+//!                   ├─ needed_tables  tables that a script can see; others are not made
 //!                   ├─ fallback, table_arguments   what is translated later
 //!                   ├─ functions, table_functions
 //!                   ├─ trace_table  a table of all traces, with projection and filters
@@ -27,6 +28,7 @@ mod interactive;
 mod lake_args;
 mod lake_commands;
 mod lake_table;
+mod needed_tables;
 mod output;
 pub mod program;
 pub mod remote;

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::dialect::TraceDialect;
+use crate::needed_tables::has_wildcard;
 use crate::rewrite::{name_columns, rewrite};
 use crate::sql_error::{Place, SqlError};
 use crate::syntax::{number, text};
@@ -25,6 +26,8 @@ pub(crate) struct Parsed {
     pub(crate) statement: Statement,
     /// Words that may be names of tables, in small letters.
     pub(crate) words: Vec<String>,
+    /// It asks for all columns of a table.
+    pub(crate) has_wildcard: bool,
     pub(crate) place: Option<Place>,
 }
 
@@ -47,6 +50,7 @@ pub(crate) fn parse(sql: &str, parameters: &Parameters) -> Result<Vec<Parsed>, S
             continue;
         }
         let words = words(&tokens);
+        let has_wildcard = has_wildcard(&tokens);
         let place = Place::new(tokens[0].span.start.line, tokens[0].span.start.column);
         let end = tokens.last().and_then(|token| Place::new(token.span.end.line, token.span.end.column));
         let operators = tokens.iter().filter(|token| is_operator(&token.token)).count();
@@ -63,7 +67,7 @@ pub(crate) fn parse(sql: &str, parameters: &Parameters) -> Result<Vec<Parsed>, S
         name_columns(&mut statement);
         fill_parameters(&mut statement, parameters, &mut position)?;
         rewrite(&mut statement);
-        parsed.push(Parsed { statement, words, place });
+        parsed.push(Parsed { statement, words, has_wildcard, place });
     }
     Ok(parsed)
 }

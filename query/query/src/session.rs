@@ -23,6 +23,7 @@ use esatto_tables::ArgTypes;
 use futures::FutureExt as _;
 
 use crate::lake_table::{LakeTable, LakeTraces};
+use crate::needed_tables::have_kernel_events;
 use crate::remote::Remote;
 use crate::script::{Parameters, Parsed, parameter_value, parse};
 use crate::sql_error::SqlError;
@@ -231,14 +232,28 @@ impl Session {
         Ok(parse(sql, &self.lock_parameters())?.into_iter().map(Prepared).collect())
     }
 
+    /// Makes only the tables that these statements can see. Others may be run nevertheless: then
+    /// traces are read again. Without effect on a cluster, whose executors know no script. Returns
+    /// whether tables are left out.
+    pub fn expect(&self, statements: &[Prepared]) -> bool {
+        let leaves_out = self.remote.is_none() && !have_kernel_events(statements.iter().map(|prepared| &prepared.0));
+        if leaves_out {
+            self.traces.leave_out_kernel_events();
+        }
+        leaves_out
+    }
+
     /// Runs a statement; `None` if it returns no rows.
     ///
     /// # Errors
     ///
     /// A name is wrong, or an operation fails.
     pub async fn run(&self, prepared: &Prepared) -> Result<Option<Answer>, SqlError> {
-        let Parsed { statement, words, place } = &prepared.0;
+        let Parsed { statement, words, place, .. } = &prepared.0;
         check_kind(statement).map_err(|error| error.at(*place))?;
+        if have_kernel_events([&prepared.0]) {
+            self.traces.require_kernel_events();
+        }
         for word in words {
             self.add_view(word).await?;
         }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::SystemTime;
 
 use datafusion::common::{DataFusionError, plan_err};
 use esatto_lake::{fetch, is_url};
-use esatto_tables::{ArgTypes, MAX_TRACES, OpenTrace};
+use esatto_tables::{ArgTypes, MAX_TRACES, OpenTrace, ReadOptions};
 
 /// The treatment of traces that are damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +32,8 @@ pub struct Traces {
     /// There are tables of a lake instead.
     are_of_lake: bool,
     arg_types: OnceLock<HashMap<String, ArgTypes>>,
+    /// Traces are read without the table of kernel events.
+    is_part: AtomicBool,
 }
 
 /// Memory that open traces share. A process that answers many queries keeps one: traces stay open
@@ -69,6 +72,8 @@ struct State {
     /// The file could not be read at all.
     is_unreadable: bool,
     defect: Option<String>,
+    /// The open trace has no table of kernel events.
+    is_part: bool,
     /// Size and time of the file when it was read.
     version: Option<(u64, Option<SystemTime>)>,
 }
@@ -131,7 +136,15 @@ impl Traces {
         let file = |path: PathBuf| Arc::new(TraceFile { location: path.clone(), path, state: Mutex::default() });
         let files = paths.into_iter().map(file).enumerate().collect();
         let pool = Arc::new(TracePool::of_query(memory_limit));
-        Ok(Self { files, broken, folder: None, pool, are_of_lake: false, arg_types: OnceLock::new() })
+        Ok(Self {
+            files,
+            broken,
+            folder: None,
+            pool,
+            are_of_lake: false,
+            arg_types: OnceLock::new(),
+            is_part: AtomicBool::new(false),
+        })
     }
 
     /// Makes a list of some traces of a query with their numbers, in the memory of a pool. A trace
@@ -151,7 +164,15 @@ impl Traces {
         };
         let files = paths.map(file).collect();
         let (folder, pool) = (Some(folder.to_owned()), Arc::clone(pool));
-        Self { files, broken, folder, pool, are_of_lake: false, arg_types: OnceLock::new() }
+        Self {
+            files,
+            broken,
+            folder,
+            pool,
+            are_of_lake: false,
+            arg_types: OnceLock::new(),
+            is_part: AtomicBool::new(false),
+        }
     }
 
     /// The traces of a lake, which have tables only.
@@ -163,6 +184,7 @@ impl Traces {
             pool: Arc::new(TracePool::of_query(0)),
             are_of_lake: true,
             arg_types: OnceLock::new(),
+            is_part: AtomicBool::new(false),
         }
     }
 
@@ -176,6 +198,16 @@ impl Traces {
             return plan_err!("{function}() needs the traces themselves, which are not in a lake; {instead}");
         }
         Ok(())
+    }
+
+    /// Reads traces without the table of kernel events from now on.
+    pub(crate) fn leave_out_kernel_events(&self) {
+        self.is_part.store(true, Ordering::Release);
+    }
+
+    /// Reads traces whole from now on, also those that have been read without kernel events.
+    pub(crate) fn require_kernel_events(&self) {
+        self.is_part.store(false, Ordering::Release);
     }
 
     /// Returns the number of traces.
@@ -242,11 +274,17 @@ impl Traces {
         if state.is_skipped {
             return None;
         }
-        if let Some(trace) = state.open.upgrade() {
+        let is_part = self.is_part.load(Ordering::Acquire);
+        if let Some(trace) = state.open.upgrade().filter(|_| is_part || !state.is_part) {
             lock(&self.pool.cache).touch(&trace);
             return Some(trace);
         }
-        let trace = match self.read(number) {
+        let read_options = match is_part {
+            true => ReadOptions::without_kernel_events(),
+            false => ReadOptions::default(),
+        };
+        state.is_part = is_part;
+        let trace = match self.read(number, &read_options) {
             Ok(trace) => trace,
             Err(error) => {
                 state.defect = Some(error);
@@ -268,7 +306,7 @@ impl Traces {
         Some(trace)
     }
 
-    fn read(&self, number: usize) -> Result<OpenTrace, String> {
+    fn read(&self, number: usize, options: &ReadOptions) -> Result<OpenTrace, String> {
         let path = &self.files[&number].location;
         let cannot = |error: io::Error| format!("cannot read it: {error}");
         let number_of = |number| u32::try_from(number).expect("there are few traces");
@@ -279,7 +317,7 @@ impl Traces {
             }
             let limit = u64::try_from(self.pool.memory_limit).unwrap_or(u64::MAX);
             let file = fetch(url, limit).map_err(|error| error.to_string())?;
-            return Ok(OpenTrace::read(file, number_of(number)));
+            return Ok(OpenTrace::read_with(file, number_of(number), options));
         }
         let metadata = std::fs::metadata(path).map_err(cannot)?;
         if metadata.is_dir() {
@@ -299,7 +337,7 @@ impl Traces {
             ));
         }
         let file = File::open(path).map_err(cannot)?;
-        Ok(OpenTrace::read(file, number_of(number)))
+        Ok(OpenTrace::read_with(file, number_of(number), options))
     }
 
     /// Returns the traces that have been found broken: their files, and the reasons.

@@ -57,6 +57,12 @@ pub(crate) enum Source {
 }
 
 impl TableDef {
+    /// Returns whether it is empty, or lacks rows, if a trace is read without kernel events: see
+    /// [`ReadOptions::has_kernel_events`](crate::ReadOptions::has_kernel_events).
+    pub fn has_kernel_events(&self) -> bool {
+        ["ftrace_event", "args"].contains(&self.base)
+    }
+
     /// Returns the position of a column.
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)

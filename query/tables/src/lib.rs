@@ -35,6 +35,7 @@ mod open_trace;
 mod page;
 
 pub use catalog::{ColumnDef, TableDef, table, tables};
+pub use esatto_trace::ReadOptions;
 pub use esatto_trace::tables::Kind;
 pub use open_trace::{ArgTypes, ClockOffsets, Damage, MAX_TRACES, OpenTrace};
 pub use page::page;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::{RecordBatch, StringViewArray, StringViewBuilder};
 use arrow::error::ArrowError;
 use esatto_trace::tables::{Arg, ArgValue, RawValue, Row, Rows, Table, Tables};
-use esatto_trace::{Engine, Error};
+use esatto_trace::{Engine, Error, ReadOptions};
 
 use crate::batches::TableBatches;
 use crate::{Batches, ReadTables, Request, TableDef};
@@ -89,7 +89,16 @@ impl OpenTrace {
     ///
     /// The number is not less than [`MAX_TRACES`].
     pub fn read(file: impl Read, number: u32) -> Self {
-        Self::new(Engine::read(file), number)
+        Self::read_with(file, number, &ReadOptions::default())
+    }
+
+    /// As [`Self::read`], with options.
+    ///
+    /// # Panics
+    ///
+    /// The number is not less than [`MAX_TRACES`].
+    pub fn read_with(file: impl Read, number: u32, options: &ReadOptions) -> Self {
+        Self::new(Engine::read_with(file, options), number)
     }
 
     /// As [`Self::read`], with a trace that has been read.
