@@ -164,7 +164,7 @@ fn write(writer: &mut TraceWriter, text: &str) {
     TracePacketWriter::from(packet.message()).for_testing().str(text);
 }
 
-fn send(arbiter: &Arbiter, client: ClientId, world: &mut World) {
+fn send(arbiter: &Arc<Arbiter>, client: ClientId, world: &mut World) {
     while let Some(outgoing) = arbiter.poll_outgoing() {
         match outgoing {
             Outgoing::RegisterWriter { writer_id, target_buffer } => {

@@ -11,6 +11,7 @@
 //!   chunk full → queue it ── Notify::wake ─────────► Arbiter::poll_outgoing → CommitData
 //! ```
 
+mod loss_marks;
 mod notify;
 mod scarcity;
 mod stall;
@@ -24,8 +25,10 @@ use std::{
 
 use esatto_map::Map;
 
+pub(crate) use self::loss_marks::LossMark;
 pub use self::notify::Notify;
 use self::{
+    loss_marks::LossMarks,
     stall::{MAX_STALL_BUDGET, StallBudget},
     writer_ids::WriterIds,
 };
@@ -121,6 +124,7 @@ struct State {
     pending: CommitQueue,
     /// Calls that were taken from `pending` and not polled yet.
     outgoing: VecDeque<Outgoing>,
+    marks: LossMarks,
 }
 
 impl Arbiter {
@@ -159,6 +163,7 @@ impl Arbiter {
                 reservations: Reservations::default(),
                 pending: CommitQueue::default(),
                 outgoing: VecDeque::new(),
+                marks: LossMarks::default(),
             }),
         }))
     }
@@ -191,7 +196,8 @@ impl Arbiter {
     ///
     /// Call this on the connection's thread until it returns `None`, soon after [`Notify::wake`].
     /// If several threads poll, they must keep the order of the calls themselves.
-    pub fn poll_outgoing(&self) -> Option<Outgoing> {
+    pub fn poll_outgoing(self: &Arc<Self>) -> Option<Outgoing> {
+        self.write_marks();
         let mut lost = 0;
         let next = {
             let mut state = self.state();
@@ -217,7 +223,8 @@ impl Arbiter {
     ///
     /// Call this on the connection's thread, after the writers concerned were flushed, and poll
     /// then.
-    pub fn acknowledge_flush(&self, flush_request_id: u64) {
+    pub fn acknowledge_flush(self: &Arc<Self>, flush_request_id: u64) {
+        self.write_marks();
         self.queue_unfinished();
         self.state().pending.acknowledge_flush(flush_request_id);
     }
@@ -250,6 +257,7 @@ impl Arbiter {
         self.shutdown.store(true, Ordering::Relaxed);
         let dropped = {
             let mut state = self.state();
+            state.marks = LossMarks::default();
             (std::mem::take(&mut state.pending), std::mem::take(&mut state.outgoing))
         };
         // Outside of the lock: the callbacks are dropped here, and their drop may do anything.
@@ -304,6 +312,14 @@ impl Arbiter {
                 chunk
             }
         }
+    }
+
+    /// Returns a chunk for the mark of a loss, if one is free. Never waits.
+    pub(crate) fn acquire_chunk_for_mark(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
+        if self.is_shutdown() {
+            return None;
+        }
+        self.search(header, u32::MAX).found
     }
 
     /// Queues a finished chunk, and those patches of its writer that are ready. With direct
@@ -376,10 +392,7 @@ impl Arbiter {
             return;
         }
         let mut state = self.state();
-        if let Target::Reservation(number) = writer.target {
-            state.reservations.remove_writer(number, writer.writer_id);
-        }
-        state.pending.retired.push(writer.writer_id);
+        state.retire(writer);
         self.announce(state, Urgency::Now);
     }
 
@@ -508,6 +521,13 @@ impl State {
             }
         }
         lost
+    }
+
+    fn retire(&mut self, writer: WriterRef) {
+        if let Target::Reservation(number) = writer.target {
+            self.reservations.remove_writer(number, writer.writer_id);
+        }
+        self.pending.retired.push(writer.writer_id);
     }
 
     fn register(&mut self, writer_id: u16, buffer: u16) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     abi::{ChunkFlags, ChunkHeader, Packets},
-    arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
+    arbiter::{Arbiter, ExhaustedPolicy, LossMark, WriterRef},
     chunk_states::{Chunk, announce, state::BeingWritten},
     commit::PatchList,
     memory::{LoomRegion, Region},
@@ -38,9 +38,20 @@ struct Current {
 }
 
 impl TraceWriter {
+    /// Byte of the packets that mark a loss.
+    pub const MARK: u8 = 0xff;
+
     pub(super) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
         let (current, next_chunk_id) = (None, 0);
         Self { arbiter, writer, policy, current, next_chunk_id, dropping: false, drop_count: 0, written: 0 }
+    }
+
+    /// Makes a writer that writes the mark of a loss when it is dropped.
+    pub(super) fn of_mark(arbiter: Arc<Arbiter>, mark: LossMark) -> Self {
+        let mut writer = Self::new(arbiter, mark.writer, ExhaustedPolicy::Drop);
+        writer.next_chunk_id = mark.chunk_id;
+        writer.dropping = true;
+        writer
     }
 
     /// Panics: a writer that drops everything has no model.
@@ -106,6 +117,18 @@ impl TraceWriter {
         Some(Current { chunk, chunk_id, fragments: 0 })
     }
 
+    /// Writes a packet that marks a loss, if there is a chunk.
+    fn mark_loss(&mut self) -> bool {
+        let chunk_id = self.next_chunk_id;
+        let header = ChunkHeader { chunk_id, writer_id: self.writer.writer_id, packets: Packets::default() };
+        let Some(chunk) = self.arbiter.acquire_chunk_for_mark(header) else { return false };
+        self.next_chunk_id += 1;
+        self.current = Some(Current { chunk, chunk_id, fragments: 0 });
+        let is_written = self.write(Self::MARK);
+        self.close();
+        is_written
+    }
+
     fn close(&mut self) {
         let Some(Current { chunk, chunk_id, fragments }) = self.current.take() else { return };
         let end = usize::from(fragments) * FRAGMENT;
@@ -121,6 +144,12 @@ impl TraceWriter {
 impl Drop for TraceWriter {
     fn drop(&mut self) {
         self.flush();
-        self.arbiter.retire_writer(self.writer);
+        let (writer, chunk_id) = (self.writer, self.next_chunk_id);
+        let mark = LossMark { writer, chunk_id, first_packet: false, loss: 1 };
+        if self.dropping && !self.mark_loss() {
+            self.arbiter.retire_marked_writer(mark);
+        } else {
+            self.arbiter.retire_writer(self.writer);
+        }
     }
 }

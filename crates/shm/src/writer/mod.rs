@@ -11,6 +11,7 @@ mod deferred_list;
 mod external_encoder;
 #[cfg(not(esatto_loom))]
 mod fragment_flags;
+mod loss_marks;
 #[cfg(not(esatto_loom))]
 mod packet;
 #[cfg(not(esatto_loom))]

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     abi::FRAGMENT_SIZE_LEN,
-    arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
+    arbiter::{Arbiter, ExhaustedPolicy, LossMark, WriterRef},
     commit::FlushCallback,
 };
 
@@ -40,9 +40,10 @@ const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 /// calls the kernel. At a boundary the writer takes one short lock.
 ///
 /// A writer never fails. Without memory it drops packets, and marks the loss in the next packet
-/// that gets through (`previous_packet_dropped`).
+/// that gets through (`previous_packet_dropped`). A flush marks it in a packet of its own.
 ///
-/// Dropping the writer flushes it.
+/// Dropping the writer flushes it. If there is no memory for the mark then, the arbiter writes it
+/// as soon as there is.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -73,6 +74,11 @@ unsafe impl Send for TraceWriter {}
 impl TraceWriter {
     pub(super) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
         Self::from_chunk_writer(ChunkWriter::new(Some((arbiter, writer)), policy))
+    }
+
+    /// Makes a writer that has nothing to write but the mark of a loss.
+    pub(super) fn of_mark(arbiter: Arc<Arbiter>, mark: LossMark) -> Self {
+        Self::from_chunk_writer(ChunkWriter::of_mark(arbiter, mark))
     }
 
     /// Makes a writer that drops everything, for the time when there is no connection.
@@ -109,13 +115,7 @@ impl TraceWriter {
     #[inline]
     pub fn begin_packet(&mut self) {
         self.small_end = ptr::null_mut();
-        let chunk = self.chunk();
-        if chunk.is_in_packet()
-            || !chunk.has_chunk()
-            || chunk.begun >= MAX_PACKETS_PER_CHUNK
-            || chunk.is_null()
-            || self.stream.available() < MIN_BYTES_FOR_PACKET
-        {
+        if self.chunk().is_in_packet() || !self.chunk_has_room() {
             self.prepare();
         }
         if self.chunk().has_chunk() {
@@ -252,6 +252,16 @@ impl TraceWriter {
         unsafe { self.chunk.as_ref() }
     }
 
+    /// Returns true if the next packet can begin in the chunk.
+    #[inline]
+    fn chunk_has_room(&mut self) -> bool {
+        let chunk = self.chunk();
+        chunk.has_chunk()
+            && chunk.begun < MAX_PACKETS_PER_CHUNK
+            && !chunk.is_null()
+            && self.stream.available() >= MIN_BYTES_FOR_PACKET
+    }
+
     /// Handles the rare cases at the begin of a packet: a chunk is full or missing, or a packet was
     /// leaked.
     #[cold]
@@ -260,13 +270,7 @@ impl TraceWriter {
         if self.chunk().is_in_packet() {
             self.abandon();
         }
-        let available = self.stream.available();
-        let chunk = self.chunk();
-        if chunk.has_chunk()
-            && chunk.begun < MAX_PACKETS_PER_CHUNK
-            && !chunk.is_null()
-            && available >= MIN_BYTES_FOR_PACKET
-        {
+        if self.chunk_has_room() {
             return;
         }
         let end = self.detach();
@@ -382,11 +386,31 @@ impl TraceWriter {
         if self.chunk().is_in_packet() {
             self.abandon();
         }
+        if self.chunk().owes_mark() && self.chunk_has_room() {
+            self.begin_packet();
+            self.end_packet();
+        }
         let end = self.detach();
         self.chunk().close(end);
+        self.mark_loss();
         if let Some(arbiter) = self.chunk().arbiter() {
             arbiter.flush_writer(callback);
         }
+    }
+
+    /// Without a chunk: tells a loss in a packet of its own, if there is one and a chunk is free.
+    /// Perhaps no other packet follows.
+    fn mark_loss(&mut self) {
+        if !self.chunk().owes_mark() {
+            return;
+        }
+        let Some(range) = self.chunk().range_for_mark() else { return };
+        // SAFETY: a range of our delegate; no message is open.
+        unsafe { self.stream.reset(range) };
+        self.begin_packet();
+        self.end_packet();
+        let end = self.detach();
+        self.chunk().close(end);
     }
 
     /// Takes the memory from the stream, and returns the stream's position. This comes before the
@@ -405,9 +429,11 @@ impl Drop for TraceWriter {
         self.chunk().give_up_deferred();
         self.flush_inner(None);
         let chunk = self.chunk();
-        let writer = chunk.writer;
         if let Some(arbiter) = chunk.arbiter() {
-            arbiter.retire_writer(writer);
+            match chunk.mark() {
+                Some(mark) => arbiter.retire_marked_writer(mark),
+                None => arbiter.retire_writer(chunk.writer),
+            }
         }
         // SAFETY: leaked from a box in `from_chunk_writer`; the stream is not used after this.
         drop(unsafe { Box::from_raw(self.chunk.as_ptr()) });

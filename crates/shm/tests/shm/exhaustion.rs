@@ -8,7 +8,7 @@ use esatto_shm::{ExhaustedPolicy, Fragment, Options, abi::DROP_MARKER_BYTES};
 use crate::rig::{Rig, first_packet, nested_packet, raw_packet, test_packet};
 
 /// Fills both chunks of an 8 KiB region; the second one to the last 4 bytes.
-fn full(rig: &Rig, writer: &mut esatto_shm::TraceWriter) {
+pub(crate) fn full(rig: &Rig, writer: &mut esatto_shm::TraceWriter) {
     first_packet(writer);
     raw_packet(writer, 4068);
     raw_packet(writer, 4072);

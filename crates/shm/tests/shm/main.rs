@@ -12,6 +12,7 @@ mod exhaustion;
 mod golden;
 mod hostile_memory;
 mod leaked_guards;
+mod loss_marks;
 mod panicking_notifications;
 mod patches;
 mod protozero_cases;

@@ -179,9 +179,9 @@ fn a_packet_that_finds_no_third_chunk_is_marked_as_dropped() {
         drop(packet);
         assert_eq!(writer.abandoned_count() + writer.drop_count(), 1);
         writer.flush();
+        // A loss for want of memory is marked in a chunk of its own behind that.
         let chunks = memory.take(writer.writer_id());
-        let last = &chunks.last().unwrap().1;
-        assert_eq!(last[..4], DROP_MARKER_BYTES);
+        assert!(chunks.iter().any(|(_, payload, _)| payload[..4] == DROP_MARKER_BYTES));
     }
 }
 

@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     abi::{ChunkFlags, ChunkHeader, DROP_MARKER_BYTES, FRAGMENT_SIZE_LEN, MAX_PACKET_COUNT, Packets},
-    arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
+    arbiter::{Arbiter, ExhaustedPolicy, LossMark, WriterRef},
     chunk_states::{Chunk, announce, state::BeingWritten},
     commit::{PatchList, Target},
     sync::AtomicU16,
@@ -163,6 +163,35 @@ impl ChunkWriter {
         }
     }
 
+    /// Makes a writer that has nothing to write but the mark of a loss.
+    pub(super) fn of_mark(arbiter: Arc<Arbiter>, mark: LossMark) -> Self {
+        let mut writer = Self::new(Some((arbiter, mark.writer)), ExhaustedPolicy::Drop);
+        writer.next_chunk_id = mark.chunk_id;
+        writer.owed = Owed { first_packet: mark.first_packet, loss: mark.loss };
+        writer
+    }
+
+    /// Returns what the writer has not told, if it has lost something.
+    pub(super) fn mark(&self) -> Option<LossMark> {
+        let Owed { first_packet, loss } = self.owed;
+        let (writer, chunk_id) = (self.writer, self.next_chunk_id);
+        self.owes_mark().then_some(LossMark { writer, chunk_id, first_packet, loss })
+    }
+
+    /// Returns whether the writer has to tell a loss even if no other packet follows. A packet that
+    /// the program has not ended is not one: it was never complete.
+    pub(super) fn owes_mark(&self) -> bool {
+        self.owed.loss & !(LOSS_PRESENT | LOSS_WRITER_ABORT) != 0 || self.owed.loss == LOSS_PRESENT
+    }
+
+    /// Without a chunk, gets one for the mark of a loss, if one is free. Never waits.
+    pub(super) fn range_for_mark(&mut self) -> Option<Range> {
+        let header = self.next_header(Packets::default());
+        let chunk = self.arbiter.as_ref()?.acquire_chunk_for_mark(header)?;
+        self.next_chunk_id = self.next_chunk_id.wrapping_add(1);
+        Some(self.install(chunk))
+    }
+
     /// Returns true if nothing written here will ever leave.
     #[inline]
     pub(super) fn is_null(&self) -> bool {
@@ -288,11 +317,15 @@ impl ChunkWriter {
 
     fn acquire(&mut self, packets: Packets) -> Option<Chunk<BeingWritten>> {
         let arbiter = self.arbiter.as_ref()?;
-        let header = ChunkHeader { chunk_id: self.next_chunk_id, writer_id: self.writer.writer_id, packets };
+        let header = self.next_header(packets);
         let chunk = arbiter.acquire_chunk(header, self.policy, self.is_dropping())?;
         // Only an acquired chunk uses up a number.
         self.next_chunk_id = self.next_chunk_id.wrapping_add(1);
         Some(chunk)
+    }
+
+    fn next_header(&self, packets: Packets) -> ChunkHeader {
+        ChunkHeader { chunk_id: self.next_chunk_id, writer_id: self.writer.writer_id, packets }
     }
 
     /// Makes `chunk` the current one, without fragments and flags.
