@@ -11,7 +11,7 @@ use super::{Arbiter, Urgency, WriterRef};
 /// Marks that an arbiter keeps. Beyond that the oldest is given up.
 const MAX_LOSS_MARKS: usize = 1024;
 
-/// What a dropped writer still had to tell.
+/// The loss that a dropped writer still had to tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossMark {
     pub(crate) writer: WriterRef,
