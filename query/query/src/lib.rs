@@ -7,6 +7,7 @@
 //! ```text
 //! main, program ─┬─ args, answer, output  rows as a table, CSV, JSON, Parquet, Arrow
 //!              ├─ interactive     statements from a terminal
+//!              ├─ open            a session over files, patterns, URLs or a lake
 //!              └─ session         tables, views, statements
 //!                   ├─ script     parser, parameters, PerfettoSQL: dialect, rewrite
 //!                   ├─ needed_tables  tables that a script can see; others are not made
@@ -29,6 +30,7 @@ mod lake_args;
 mod lake_commands;
 mod lake_table;
 mod needed_tables;
+mod open;
 mod output;
 pub mod program;
 pub mod remote;
@@ -44,7 +46,9 @@ mod traces;
 mod views;
 
 pub use esatto_lake::TRACE_COLUMNS;
-pub use output::{Format, Output, OutputError};
+pub use open::{OpenOptions, open, open_lake};
+pub use output::{Format, Output, OutputError, printable};
+pub use script::Parameter;
 pub use session::{Answer, Options, Prepared, Session};
 pub use sql_error::{Place, SqlError};
 pub use trace_table::{ScanBatches, TraceScan};

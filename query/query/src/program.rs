@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use esatto_lake::Lake;
 
 use crate::answer::{Stop, answer};
 use crate::args::Args;
 pub use crate::args::parse_size;
 use crate::lake_args::{ExportArgs, LakeArgs};
 use crate::remote::Remote;
-use crate::{Broken, Format, Options, Session, SqlError, Traces, find_files, interactive, lake_commands};
+use crate::{Broken, Format, OpenOptions, Session, interactive, lake_commands, open};
 
 /// Exit status if traces are damaged.
 pub(crate) const BROKEN_TRACES: u8 = 3;
@@ -22,7 +21,7 @@ pub(crate) const NAMED_TRACES: usize = 20;
 /// Partitions of a query on a cluster.
 const CLUSTER_PARTITIONS: usize = 16;
 /// Stack of a thread: plans of nested statements are deep.
-const STACK: usize = 64 << 20;
+pub const STACK: usize = 64 << 20;
 
 /// The program that asks a cluster.
 const CLUSTER_PROGRAM: &str = "esatto-cluster";
@@ -100,8 +99,9 @@ fn run_cluster_program(arguments: &[OsString]) -> ExitCode {
 fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     let (files, sql) = split_arguments(args)?;
     let format = format_of(args);
-    let memory = args.memory_limit.unwrap_or_else(half_of_memory);
-    let mut options = Options { memory_limit: memory / 2, ..Options::default() };
+    let mut options = OpenOptions { has_trace_columns: args.trace_columns, ..OpenOptions::default() };
+    options.broken = args.broken.map(Broken::from);
+    options.memory_limit = args.memory_limit.unwrap_or(options.memory_limit);
     if let Some(threads) = args.threads {
         options.threads = threads.into();
     }
@@ -119,20 +119,7 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
-    let session = match lake_of(&files)? {
-        Some(lake) => {
-            options.memory_limit = memory;
-            let entries = lake.entries().map_err(|error| error.to_string())?;
-            runtime.block_on(Session::of_lake(&lake, entries, &options)).map_err(|error| error.to_string())?
-        }
-        None => {
-            let (files, are_several) = find_files(&files)?;
-            let broken = args.broken.map_or(if are_several { Broken::Skip } else { Broken::Keep }, Broken::from);
-            options.has_trace_columns = are_several || args.trace_columns;
-            let traces = Traces::new(files, broken, memory / 2)?;
-            Session::new(traces, &options).map_err(|error| error.to_string())?
-        }
-    };
+    let session = open(&files, &options, runtime.handle())?;
     for (name, value) in &args.param {
         session.set_parameter(name, value);
     }
@@ -148,7 +135,7 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     let has_defects = report_defects(&session, remote.as_deref());
     match done {
         Ok(_) => {}
-        Err(Stop::Sql(error)) => return Err(Failure(show(&error, &sql))),
+        Err(Stop::Sql(error)) => return Err(Failure(error.with_line(&sql))),
         Err(Stop::Output(error)) if error.is_broken_pipe() => {}
         Err(Stop::Output(error)) => {
             let place = args.output.as_ref().map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
@@ -157,19 +144,6 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
         Err(Stop::Usage(message)) => return Err(Failure(message)),
     }
     Ok(if has_defects { ExitCode::from(BROKEN_TRACES) } else { ExitCode::SUCCESS })
-}
-
-/// Returns the lake that the arguments name.
-fn lake_of(arguments: &[String]) -> Result<Option<Lake>, Failure> {
-    if !arguments.iter().any(|argument| Lake::is_lake(argument)) {
-        return Ok(None);
-    }
-    match arguments {
-        [lake] => Ok(Some(Lake::open(lake).map_err(|error| error.to_string())?)),
-        _ => {
-            Err(Failure("a query can have one lake, and nothing beside it; export the traces into the lake".to_owned()))
-        }
-    }
 }
 
 /// Splits the arguments into traces and SQL.
@@ -252,17 +226,4 @@ fn report_defects(session: &Session, remote: Option<&dyn Remote>) -> bool {
         eprintln!("esatto-query: {count} of {all} {traces} damaged; rows of {skipped} are left out");
     }
     !defects.is_empty()
-}
-
-/// Shows an error with its line of SQL.
-pub(crate) fn show(error: &SqlError, sql: &str) -> String {
-    let Some(place) = error.place else { return error.to_string() };
-    let line = usize::try_from(place.line - 1).ok().and_then(|line| sql.lines().nth(line));
-    let Some(line) = line else { return error.to_string() };
-    let column = usize::try_from(place.column - 1).unwrap_or(0);
-    // A long line is shown around the place.
-    let start = column.saturating_sub(60);
-    let part: String = line.chars().skip(start).take(100).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
-    let marker = " ".repeat(column - start);
-    format!("{error}\n  {part}\n  {marker}^")
 }

@@ -34,6 +34,35 @@ pub(crate) struct Parsed {
 /// Values of parameters, by name; those of `?` and `$1` by number from 1.
 pub(crate) type Parameters = HashMap<String, Value>;
 
+/// A value of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Parameter {
+    /// No value.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A finite number.
+    Real(f64),
+    /// A text.
+    Text(String),
+}
+
+impl Parameter {
+    pub(crate) fn value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Boolean(value),
+            Self::Int(value) => Value::Number(value.to_string(), false),
+            // With a point or an exponent: 2.0 is no whole number.
+            Self::Real(value) => Value::Number(format!("{value:?}"), false),
+            Self::Text(value) => Value::SingleQuotedString(value),
+        }
+    }
+}
+
 /// Parses the statements of a text.
 pub(crate) fn parse(sql: &str, parameters: &Parameters) -> Result<Vec<Parsed>, SqlError> {
     let tokens = Tokenizer::new(&TraceDialect, sql).tokenize_with_location();

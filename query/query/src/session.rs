@@ -25,7 +25,7 @@ use futures::FutureExt as _;
 use crate::lake_table::{LakeTable, LakeTraces};
 use crate::needed_tables::have_kernel_events;
 use crate::remote::Remote;
-use crate::script::{Parameters, Parsed, parameter_value, parse};
+use crate::script::{Parameter, Parameters, Parsed, parameter_value, parse};
 use crate::sql_error::SqlError;
 use crate::trace_table::TraceTable;
 use crate::traces::Traces;
@@ -207,6 +207,17 @@ impl Session {
         Some(schema.table(&name).now_or_never()?.ok()??.schema())
     }
 
+    /// As [`Self::columns`], also for views that no statement has named yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no table and no view of this name.
+    pub async fn describe(&self, relation: &str) -> Result<SchemaRef, SqlError> {
+        self.add_view(&relation.to_ascii_lowercase()).await?;
+        let missing = || SqlError::new(format!("there is no table '{relation}'")).suggest(relation, &self.relations());
+        self.columns(relation).ok_or_else(missing)
+    }
+
     /// Returns the names of all functions, in alphabetical order.
     pub fn functions(&self) -> Vec<String> {
         let state = self.context.state();
@@ -241,6 +252,22 @@ impl Session {
             self.traces.leave_out_kernel_events();
         }
         leaves_out
+    }
+
+    /// As [`Self::prepare`], with further parameters for this text alone. Those of `?` and `$1` have
+    /// the names 1, 2, and so on.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::prepare`].
+    pub fn prepare_with(
+        &self,
+        sql: &str,
+        parameters: impl IntoIterator<Item = (String, Parameter)>,
+    ) -> Result<Vec<Prepared>, SqlError> {
+        let mut all = self.lock_parameters().clone();
+        all.extend(parameters.into_iter().map(|(name, value)| (name, value.value())));
+        Ok(parse(sql, &all)?.into_iter().map(Prepared).collect())
     }
 
     /// Runs a statement; `None` if it returns no rows.

@@ -89,7 +89,21 @@ impl SqlError {
         Self::new(message).at(place)
     }
 
-    fn suggest(self, name: &str, names: &[String]) -> Self {
+    /// Returns the text of the error, with its line of this SQL and a mark at its place.
+    pub fn with_line(&self, sql: &str) -> String {
+        let Some(place) = self.place else { return self.to_string() };
+        let line = usize::try_from(place.line - 1).ok().and_then(|line| sql.lines().nth(line));
+        let Some(line) = line else { return self.to_string() };
+        let column = usize::try_from(place.column - 1).unwrap_or(0);
+        // A long line is shown around the place.
+        let start = column.saturating_sub(60);
+        let part: String =
+            line.chars().skip(start).take(100).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+        let marker = " ".repeat(column - start);
+        format!("{self}\n  {part}\n  {marker}^")
+    }
+
+    pub(crate) fn suggest(self, name: &str, names: &[String]) -> Self {
         match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => self.help(format!("perhaps '{near}'")),
             None => self,

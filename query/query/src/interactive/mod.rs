@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 use self::command::{Command, Next};
 use self::input::{Input, Line};
 use crate::answer::{Counts, Stop, answer};
-use crate::program::{BROKEN_TRACES, NAMED_TRACES, defects, report_notes, show};
+use crate::program::{BROKEN_TRACES, NAMED_TRACES, defects, report_notes};
 use crate::remote::Remote;
 
 /// Exit status after a second Ctrl-C.
@@ -138,7 +138,7 @@ impl Shell {
         self.report_defects();
         match done {
             Ok(Ok(counts)) => self.report(counts, started),
-            Ok(Err(Stop::Sql(error))) => return self.fail(&show(&error, sql)),
+            Ok(Err(Stop::Sql(error))) => return self.fail(&error.with_line(sql)),
             Ok(Err(Stop::Output(error))) if error.is_broken_pipe() => return Next::End,
             Ok(Err(Stop::Output(error))) => return self.fail(&format!("cannot write the rows: {error}")),
             Ok(Err(Stop::Usage(message))) => return self.fail(&message),

@@ -2,6 +2,8 @@
 
 mod text_table;
 
+pub use self::text_table::printable;
+
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -81,8 +81,9 @@ impl<W: Write> TextTable<W> {
     }
 }
 
-/// Texts of a trace may have sequences that command a terminal.
-fn printable(text: &str) -> String {
+/// Returns a text with its controls escaped: texts of a trace may have sequences that command a
+/// terminal.
+pub fn printable(text: &str) -> String {
     if !text.contains(is_unsafe) {
         return text.to_owned();
     }
