@@ -5,6 +5,7 @@
 //!   ├─ parameters  values of Python for $1, ? and $name
 //!   ├─ result      rows of a statement, and their conversions
 //!   │    ├─ reader    batches, for Arrow's C stream and for Python
+//!   │    │    └─ python_lock   Python's lock in callbacks
 //!   │    ├─ values    rows as tuples
 //!   │    └─ display   first rows, as text and as HTML
 //!   ├─ schema      columns
@@ -20,6 +21,7 @@
 mod display;
 mod error;
 mod parameters;
+mod python_lock;
 mod reader;
 mod result;
 mod runtime;

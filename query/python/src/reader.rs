@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::error::{error, sql_error};
+use crate::python_lock::with_lock;
 use crate::runtime::{runtime, within_tick};
 use crate::session::Shared;
 
@@ -164,7 +165,7 @@ impl StreamReader {
         if std::thread::current().id() != self.thread {
             return self.rows.next_without_python();
         }
-        let batch = Python::try_attach(|py| {
+        let batch = with_lock(|py| {
             self.rows.next(py).map_err(|error| {
                 // Readers know only the text of an error. Python raises Ctrl-C itself after they
                 // have returned.

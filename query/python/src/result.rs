@@ -57,6 +57,7 @@ async fn run(
     if statements.is_empty() {
         return Err(Stop::Usage("the SQL has no statement"));
     }
+    // Without `Session::expect`: rows are read later, perhaps after statements on other tables.
     let mut found = None;
     for statement in statements {
         let Some(answer) = shared.session.run(&statement).await.map_err(Stop::Sql)? else { continue };

@@ -18,7 +18,7 @@ use crate::result::QueryResult;
 use crate::runtime::{runtime, wait, wait_blocking};
 use crate::schema::Schema;
 
-/// Damaged traces that a warning names; a last warning counts the others.
+/// Damaged traces that warnings of a session name; further warnings count the others.
 const NAMED_TRACES: usize = 20;
 
 /// A session, and what Python has been told about it.
@@ -40,21 +40,22 @@ impl Shared {
 
     /// Warns of damaged traces that were found since the last call.
     pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
-        let new = py.detach(|| {
+        let (new, left) = py.detach(|| {
             let mut new = self.damaged();
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = NAMED_TRACES.saturating_sub(told.len());
             new.retain(|(path, _)| told.insert(path.clone()));
-            new
+            (new, left)
         });
         let warn = |text: String| {
             let text = CString::new(text.replace('\0', "\u{fffd}"))?;
             PyErr::warn(py, &py.get_type::<DamagedTraceWarning>(), &text, 1)
         };
-        for (path, defect) in new.iter().take(NAMED_TRACES) {
+        for (path, defect) in new.iter().take(left) {
             warn(format!("{}: {defect}", path.display()))?;
         }
-        if new.len() > NAMED_TRACES {
-            warn(format!("… and {} more damaged traces", new.len() - NAMED_TRACES))?;
+        if new.len() > left {
+            warn(format!("… and {} more damaged traces", new.len() - left))?;
         }
         Ok(())
     }

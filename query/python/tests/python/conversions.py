@@ -70,17 +70,17 @@ class Conversions(unittest.TestCase):
         self.assertEqual(pyarrow.schema(self.session.schema("slice")).names[0], "id")
 
     def test_rows_stream_in_batches(self):
-        # More rows than memory could hold: a reader that stops early gets its rows.
-        endless = "select a.id, b.id as other, c.id as third, d.id as fourth from slice a, slice b, slice c, slice d"
+        # The rows never end, and a reader that stops early gets its rows.
+        endless = "with recursive t(n) as (select 1 union all select n + 1 from t) select n from t"
         reader = self.session.sql(endless).to_reader()
         self.assertIsInstance(reader, pyarrow.RecordBatchReader)
         for _ in range(3):
             self.assertGreater(reader.read_next_batch().num_rows, 0)
         del reader
         rows = iter(self.session.sql(endless))
-        self.assertEqual([len(next(rows)) for _ in range(20_000)], [4] * 20_000)
+        self.assertEqual([next(rows) for _ in range(100)], [(n + 1,) for n in range(100)])
         del rows
-        # The stream of a pattern that nobody reads costs nothing.
+        # A stream that nobody reads costs nothing.
         for _ in range(100):
             self.session.sql(endless).__arrow_c_stream__()
 
@@ -137,11 +137,12 @@ class Conversions(unittest.TestCase):
         self.assertEqual(result.fetchall(), [(text,)])
 
     def test_further_types_of_values(self):
-        result = self.session.sql("select to_time(0) as t, x'00ff' as b, make_array(1, 2) as l, null as n")
+        result = self.session.sql("select to_time(0) as t, x'00ff' as b, array_agg(a) as l, null as n"
+            " from (select 1 as a union all select 1)")
         time, binary, items, null = result.fetchall()[0]
-        self.assertTrue(time.startswith("1970-01-01T00:00:00"), time)
-        self.assertEqual((binary, items, null), (b"\x00\xff", "[1, 2]", None))
-        self.assertEqual(result.to_arrow().column("l").to_pylist(), [[1, 2]])
+        self.assertRegex(time, r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{9}Z$")
+        self.assertEqual((binary, items, null), (b"\x00\xff", "[1, 1]", None))
+        self.assertEqual(result.to_arrow().column("l").to_pylist(), [[1, 1]])
         self.assertEqual(repr(result).count("\n"), 3)
         self.assertEqual(self.session.sql("create view w as select 1").to_arrow().num_columns, 0)
 

@@ -21,7 +21,7 @@ QUERIES = [
     "select t.name, count(*) as n, min(c.value) as least, max(c.value) as most from counter c"
     " join counter_track t on c.track_id = t.id group by t.name order by t.name",
     "select key, count(*) as n, sum(int_value) as total from args group by key order by key",
-    "select ts, dur, name, parent_id, arg_set_id from slice order by id limit 500",
+    "select ts, dur, name, parent_id, depth from slice order by id limit 500",
 ]
 
 
