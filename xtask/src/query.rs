@@ -14,8 +14,8 @@ const MANIFEST: &str = "query/Cargo.toml";
 ///
 /// Cargo cannot be run.
 pub(crate) fn test(tally: &mut Tally, skips: &Path) -> Result<(), String> {
-    // Stock readers of lakes, and the tools of the wheel for Python. Where they cannot be had, their
-    // tests are skipped with this reason.
+    // Stock readers of lakes, and the tools of the wheel for Python. Where they cannot be had,
+    // their tests are skipped with this reason.
     if let Err(error) = peers::run("install", &["readers".to_owned(), "wheel".to_owned()]) {
         eprintln!("xtask: {error}");
     }

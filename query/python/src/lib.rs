@@ -34,7 +34,7 @@ mod values;
 ///     import esatto
 ///
 ///     trace = esatto.open("demo.pftrace")
-///     trace.sql("select name, count(*) as n, sum(dur) as total from slice group by name").to_pandas()
+///     trace.sql("select name, count(*) as n, sum(dur) from slice group by name").to_pandas()
 ///
 /// `open` takes traces as files, patterns such as "traces/*.pftrace", and URLs; or a lake, which
 /// `esatto export` writes. `Session.sql` returns a `Result`: its rows stream into anything that

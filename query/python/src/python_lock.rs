@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 /// Takes Python's lock for a function. Returns `None` if Python has ended.
 ///
 /// PyO3's `Python::attach` remembers if this thread has the lock. It does not see that a package
-/// such as pyarrow, below a call of ours, gives the lock away before it calls back. So callbacks ask
-/// Python itself.
+/// such as pyarrow, below a call of ours, gives the lock away before it calls back. So callbacks
+/// ask Python itself.
 #[expect(unsafe_code, reason = "PyO3 has no safe form of it")]
 pub(crate) fn with_lock<T>(function: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     /// Restores the former state, also after a panic.

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::error::{error, sql_error};
 use crate::python_lock::with_lock;
 use crate::runtime::{runtime, within_tick};
-use crate::session::Shared;
+use crate::session::{FORKED, Shared};
 
 /// Batches that wait for their reader. The query pauses when there are as many.
 const BATCHES_AHEAD: usize = 4;
@@ -109,6 +109,9 @@ impl Rows {
     fn next_within_tick(&mut self) -> Option<Result<Option<RecordBatch>, Stop>> {
         if let Some(batch) = self.first.pop_front() {
             return Some(Ok(Some(batch)));
+        }
+        if !matches!(self.source, Source::Ended) && !self.shared.is_of_this_process() {
+            return Some(Err(Stop::Text(FORKED.to_owned())));
         }
         if matches!(self.source, Source::Begun(_))
             && let Source::Begun(answer) = std::mem::replace(&mut self.source, Source::Ended)

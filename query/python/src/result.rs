@@ -8,7 +8,7 @@ use arrow::ffi_stream::FFI_ArrowArrayStream;
 use esatto_query::{Answer, Parameter, Prepared, SqlError};
 use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCFunction, PyCapsule, PyDict, PyTuple};
 
 use crate::display::{FirstRows, SHOWN_ROWS};
 use crate::error::{error, sql_error};
@@ -20,9 +20,10 @@ use crate::values::RowIterator;
 
 /// The rows of a statement.
 ///
-/// They are computed when they are read, and stream: into anything that takes Arrow's C stream, such
-/// as `pyarrow.RecordBatchReader.from_stream(result)`, or as tuples by `for row in result`. Reading
-/// again runs the statement again, unless `collect` has kept the rows. Python shows the first rows.
+/// They are computed when they are read, and stream: into anything that takes Arrow's C stream,
+/// such as `pyarrow.RecordBatchReader.from_stream(result)`, or as tuples by `for row in result`.
+/// Reading again runs the statement again, unless `collect` has kept the rows. Python shows the
+/// first rows.
 #[pyclass(frozen, module = "esatto", name = "Result")]
 pub(crate) struct QueryResult {
     shared: Arc<Shared>,
@@ -204,8 +205,8 @@ impl QueryResult {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Computes all rows and keeps them, so that the result can be read again at no cost. Returns the
-    /// result itself.
+    /// Computes all rows and keeps them, so that the result can be read again at no cost. Returns
+    /// the result itself.
     fn collect(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let kept = slf.get().batches(slf.py())?;
         let old = {
@@ -268,25 +269,24 @@ impl QueryResult {
             }
         }
         let table = collected.to_arrow(py)?;
-        let frame = table.call_method("to_pandas", (), options)?;
         let has_choice = |name: &str| options.is_some_and(|options| options.contains(name).unwrap_or(false));
-        if has_choice("types_mapper") || has_choice("integer_object_nulls") {
-            return Ok(frame);
-        }
+        let is_exact = has_choice("types_mapper") || has_choice("integer_object_nulls");
+        // Before the table: an option makes it unusable.
+        let mut exact = Vec::new();
         for (index, field) in self.schema.fields().iter().enumerate() {
-            if !has_null[index] || !field.data_type().is_integer() {
+            if is_exact || !has_null[index] || !field.data_type().is_integer() {
                 continue;
             }
-            // Int64 for Arrow's int64, and so on.
-            let dtype = pandas.getattr(format!("{}Dtype", field.data_type()))?.call0()?;
-            let mapper = pyo3::types::PyCFunction::new_closure(py, None, None, {
-                let dtype = dtype.unbind();
-                move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| dtype.clone_ref(args.py())
-            })?;
+            // Int64Dtype for Arrow's Int64, and so on.
+            let dtype = pandas.getattr(format!("{}Dtype", field.data_type()))?.call0()?.unbind();
+            let mapper = PyCFunction::new_closure(py, None, None, move |args, _| dtype.clone_ref(args.py()))?;
             let own = PyDict::new(py);
             own.set_item("types_mapper", mapper)?;
-            let column = table.call_method1("column", (index,))?.call_method("to_pandas", (), Some(&own))?;
-            frame.call_method1("isetitem", (index, column))?;
+            exact.push((index, table.call_method1("column", (index,))?.call_method("to_pandas", (), Some(&own))?));
+        }
+        let frame = table.call_method("to_pandas", (), options)?;
+        for column in exact {
+            frame.call_method1("isetitem", column)?;
         }
         Ok(frame)
     }

@@ -21,6 +21,10 @@ use crate::schema::Schema;
 /// Damaged traces that warnings of a session name; further warnings count the others.
 const NAMED_TRACES: usize = 20;
 
+/// The mistake of a child process.
+pub(crate) const FORKED: &str =
+    "the session was opened before this process was forked; open the traces in the new process";
+
 /// A session, and what Python has been told about it.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -33,9 +37,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
     /// Returns the damaged traces that were found so far.
     fn damaged(&self) -> Vec<(PathBuf, String)> {
-        self.session.traces().defects().into_iter().map(|(path, defect)| (path.to_owned(), defect)).collect()
+        self.session.traces().known_defects().into_iter().map(|(path, defect)| (path.to_owned(), defect)).collect()
     }
 
     /// Warns of damaged traces that were found since the last call.
@@ -86,10 +94,7 @@ impl Session {
 
 /// Refuses a session of another process: the threads that may hold its locks do not exist here.
 pub(crate) fn check_process(py: Python<'_>, shared: &Shared) -> PyResult<()> {
-    if shared.process == std::process::id() {
-        return Ok(());
-    }
-    Err(error(py, "the session was opened before this process was forked; open the traces in the new process"))
+    if shared.is_of_this_process() { Ok(()) } else { Err(error(py, FORKED)) }
 }
 
 #[pymethods]
@@ -164,9 +169,9 @@ impl Session {
 /// columns that tell traces apart, such as trace_file; `trace_columns` adds them to a single trace.
 ///
 /// `broken` is "keep" (a damaged trace has the rows that can be read; the default for a single
-/// trace) or "skip" (it has none; the default for several). `memory_limit` is a number of bytes or a
-/// text such as "8G", by default half of the machine's memory. `threads` work on a query, by default
-/// as many as there are processors.
+/// trace) or "skip" (it has none; the default for several). `memory_limit` is a number of bytes or
+/// a text such as "8G", by default half of the machine's memory. `threads` work on a query, by
+/// default as many as there are processors.
 #[pyfunction]
 #[pyo3(signature = (*sources, broken=None, trace_columns=false, memory_limit=None, threads=None))]
 pub(crate) fn open(
@@ -180,7 +185,7 @@ pub(crate) fn open(
     let mut names = Vec::new();
     for source in sources {
         match source.cast::<PyList>() {
-            Ok(list) => list.iter().try_for_each(|source| Ok::<(), PyErr>(names.push(name_of(&source)?)))?,
+            Ok(list) => names.extend(list.iter().map(|source| name_of(&source)).collect::<PyResult<Vec<_>>>()?),
             Err(_) => names.push(name_of(&source)?),
         }
     }

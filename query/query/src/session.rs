@@ -254,8 +254,8 @@ impl Session {
         leaves_out
     }
 
-    /// As [`Self::prepare`], with further parameters for this text alone. Those of `?` and `$1` have
-    /// the names 1, 2, and so on.
+    /// As [`Self::prepare`], with further parameters for this text alone. Those of `?` and `$1`
+    /// have the names 1, 2, and so on.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::SystemTime;
 
 use datafusion::common::{DataFusionError, plan_err};
@@ -343,6 +343,16 @@ impl Traces {
     /// Returns the traces that have been found broken: their files, and the reasons.
     pub fn defects(&self) -> Vec<(&Path, String)> {
         let defect = |file: &TraceFile| lock(&file.state).defect.clone();
+        self.files.values().filter_map(|file| Some((&*file.path, defect(file)?))).collect()
+    }
+
+    /// As [`Self::defects`], without waiting: those of traces that are read right now are left out.
+    pub fn known_defects(&self) -> Vec<(&Path, String)> {
+        let defect = |file: &TraceFile| match file.state.try_lock() {
+            Ok(state) => state.defect.clone(),
+            Err(TryLockError::Poisoned(state)) => state.into_inner().defect.clone(),
+            Err(TryLockError::WouldBlock) => None,
+        };
         self.files.values().filter_map(|file| Some((&*file.path, defect(file)?))).collect()
     }
 

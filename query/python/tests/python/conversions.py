@@ -59,6 +59,8 @@ class Conversions(unittest.TestCase):
         self.assertEqual(list(frame.columns), ["a", "b", "c"])
         chosen = self.session.sql(sql).to_pandas(integer_object_nulls=True)
         self.assertEqual(chosen["ts"].dtype, object)
+        frame = self.session.sql(sql).to_pandas(split_blocks=True, self_destruct=True)
+        self.assertEqual(frame["ts"][1], 9007199254740993)
 
     def test_packages_take_the_stream_itself(self):
         result = self.session.sql(SQL)

@@ -1,6 +1,7 @@
 """Mistakes raise exceptions with the texts of esatto-query."""
 
 import os
+import pickle
 import unittest
 import warnings
 
@@ -17,7 +18,7 @@ class Mistakes(unittest.TestCase):
             "select nmae from slice",
             "select *\nfrom slcie",
             "select from",
-            "selct 1",
+            "choose 1",
             "select 1 +",
             "select extract_rag(1, 'a')",
             "insert into slice values (1)",
@@ -44,6 +45,9 @@ class Mistakes(unittest.TestCase):
             esatto.open("missing.pftrace")
         error = caught.exception
         self.assertEqual((error.line, error.column, error.help), (None, None, None))
+        # As processes of a pool pass exceptions on.
+        copy = pickle.loads(pickle.dumps(error))
+        self.assertEqual((str(copy), copy.message, copy.line), (str(error), error.message, None))
 
     def test_remedies_are_those_of_python(self):
         for sql, parameters, help in (
@@ -125,6 +129,8 @@ class Mistakes(unittest.TestCase):
 
     def test_a_child_process_opens_its_own_traces(self):
         self.assertEqual(self.session.sql("select count(*) from slice").fetchall(), [(1503,)])
+        rows = iter(self.session.sql("select 1 union all select 2"))
+        next(rows)
         reading, writing = os.pipe()
         with warnings.catch_warnings():
             # Python warns of forks in processes with threads.
@@ -136,6 +142,10 @@ class Mistakes(unittest.TestCase):
                 self.session.sql("select 1")
             except esatto.Error as error:
                 text = str(error)
+            try:
+                list(rows)
+            except esatto.Error as error:
+                text += f" {str(error) == text}"
             text += f" {esatto.open(EVENTS).sql('select count(*) from slice').fetchall()}"
             os.write(writing, text.encode())
             os._exit(0)
@@ -143,7 +153,7 @@ class Mistakes(unittest.TestCase):
         with os.fdopen(reading) as pipe:
             text = pipe.read()
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        self.assertRegex(text, r"^the session was opened before this process was forked; .* \[\(1503,\)\]$")
+        self.assertRegex(text, r"^the session was opened before this process was forked; .* True \[\(1503,\)\]$")
 
 
 if __name__ == "__main__":
