@@ -11,7 +11,11 @@ type Step = fn(&mut Tally, &Skips) -> Result<(), String>;
 const STEPS: &[(&str, &str, Step)] = &[
     ("ignored", "run the tests marked #[ignore = \"soak…\"]", ignored),
     ("loom", "run the loom models with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
-    ("query", "check and test the workspace query/, whose dependencies take minutes to compile", query),
+    (
+        "query",
+        "check and test the workspace query/, whose dependencies take minutes to compile, with ESATTO_QUERY_FUZZ_SEEDS (200) random queries",
+        query,
+    ),
     (
         "conformance",
         "compare generated code with prost's for ESATTO_CONFORMANCE_SEEDS (5) sets of schemas",

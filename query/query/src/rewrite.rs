@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    JoinConstraint, JoinOperator, Select, SelectItem, SetExpr, Statement, TableWithJoins, UnaryOperator, Value,
+    JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, Statement, TableWithJoins, UnaryOperator, Value,
     VisitMut as _, VisitorMut,
 };
 
+use crate::set_operations;
 use crate::syntax::{
     call, case, cast, divides, function_name, is_truth, number, plain_args, text, without_parentheses,
 };
@@ -25,6 +26,11 @@ impl VisitorMut for Rewriter {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         rewrite_expr(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        set_operations::rewrite(&mut query.body);
         ControlFlow::Continue(())
     }
 
@@ -102,6 +108,12 @@ fn rewrite_expr(expr: &mut Expr) {
             make_truth(right);
         }
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => make_truth(expr),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if !matches!(**inner, Expr::Value(_)) => {
+            // DataFusion takes `-(a & b)` for `-a | -b`.
+            let inner = core::mem::replace(&mut **inner, Expr::value(Value::Null));
+            let (left, right) = (Box::new(number(0)), Box::new(inner));
+            *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op: BinaryOperator::Minus, right }));
+        }
         Expr::BinaryOp { op, right, .. } if divides(op) => make_divisor(right),
         Expr::Case { operand: None, conditions, .. } => {
             conditions.iter_mut().for_each(|when| make_truth(&mut when.condition));
@@ -131,11 +143,17 @@ fn rewrite_expr(expr: &mut Expr) {
         Expr::Function(function) => {
             if let Some(other) = rewrite_function(function) {
                 *expr = other;
+            } else if function_name(function).is_some_and(|name| GIVE_UNSIGNED.contains(&&*name)) {
+                *expr = cast(expr.clone(), DataType::BigInt(None));
             }
         }
         _ => {}
     }
 }
+
+/// Functions of windows whose numbers have no sign in DataFusion: differences of them would be
+/// decimal numbers.
+const GIVE_UNSIGNED: [&str; 4] = ["row_number", "rank", "dense_rank", "ntile"];
 
 /// A division by zero is NULL in SQLite, and an error in DataFusion.
 fn make_divisor(divisor: &mut Expr) {

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use crate::dialect::TraceDialect;
 use crate::needed_tables::has_wildcard;
 use crate::rewrite::{name_columns, rewrite};
+use crate::set_operations;
 use crate::sql_error::{Place, SqlError};
 use crate::syntax::{number, text};
 
@@ -96,6 +97,10 @@ pub(crate) fn parse(sql: &str, parameters: &Parameters) -> Result<Vec<Parsed>, S
         name_columns(&mut statement);
         fill_parameters(&mut statement, parameters, &mut position)?;
         rewrite(&mut statement);
+        if let Some(operation) = set_operations::left(&statement) {
+            let error = SqlError::new(format!("{operation} needs the names of the columns before it"));
+            return Err(error.at(place).help("write them instead of *"));
+        }
         parsed.push(Parsed { statement, words, has_wildcard, place });
     }
     Ok(parsed)

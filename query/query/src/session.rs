@@ -30,7 +30,7 @@ use crate::sql_error::SqlError;
 use crate::trace_table::TraceTable;
 use crate::traces::Traces;
 use crate::views::{VIEWS, view};
-use crate::{fallback, functions, table_arguments, table_functions};
+use crate::{fallback, functions, memberships, table_arguments, table_functions};
 
 /// Options of a session.
 #[derive(Debug, Clone)]
@@ -376,6 +376,7 @@ impl Session {
     async fn try_run(&self, statement: &Statement) -> Result<Option<Answer>, DataFusionError> {
         let state = self.context.state();
         let plan = state.statement_to_plan(DfStatement::Statement(Box::new(statement.clone()))).await?;
+        let plan = memberships::rewrite(plan)?;
         let has_rows = !matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         let frame = self.context.execute_logical_plan(plan).await?;
         if !has_rows {

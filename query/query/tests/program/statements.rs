@@ -100,3 +100,44 @@ fn every_table_and_view_can_be_read() {
         }
     }
 }
+
+/// In a build of DataFusion alone these answers are wrong.
+#[test]
+fn null_is_not_false_beside_a_membership() {
+    let values = "with v as (select * from (values (1), (2), (null)) as t(x)), n as (select * from (values (1), (null)) as t(y))";
+    let count = |condition: &str| csv(&format!("{values} select count(*) as n from v where {condition}"));
+    assert_eq!(count("x in (select y from n)"), "1\n");
+    assert_eq!(count("x not in (select y from n)"), "0\n");
+    assert_eq!(count("(x in (select y from n)) is null"), "2\n");
+    assert_eq!(count("x > 5 or x not in (select y from n)"), "0\n");
+    assert_eq!(count("not (x > 5 or x in (select y from n))"), "0\n");
+    assert_eq!(count("not (x > 5 or x in (select y from n where y is not null))"), "1\n");
+    // Nothing is in an empty set, not even NULL.
+    assert_eq!(count("x > 5 or x not in (select y from n where y > 5)"), "3\n");
+}
+
+#[test]
+fn set_operations_with_all_count_each_row() {
+    let rows = |operation: &str| {
+        csv(&format!(
+            "select x from (values (1), (1), (1), (2), (null), (null)) as a(x) {operation}
+            select y from (values (1), (3), (null)) as b(y) order by 1"
+        ))
+    };
+    assert_eq!(rows("except all"), "\"\"\n1\n1\n2\n");
+    assert_eq!(rows("intersect all"), "\"\"\n1\n");
+    assert_eq!(rows("except"), "2\n");
+    let nested =
+        "select count(*) from (select 1 as x union all select 1 except all select 1 intersect all select 2) as t";
+    assert_eq!(csv(nested), "2\n");
+    assert_eq!(csv("select t.x from (select 1 as x except all select 2) as t"), "1\n");
+    let output = crate::run(&[&trace(TRACE), "select * from slice except all select * from slice"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("EXCEPT ALL needs the names of the columns"), "{message}");
+}
+
+#[test]
+fn signs_and_row_numbers_are_those_of_integers() {
+    assert_eq!(csv("select -(x & 1) as a, -x as b, - 3 as c from (values (6)) as t(x)"), "0,-6,-3\n");
+    assert_eq!(csv("select arrow_typeof(row_number() over () - 5) as t from (values (1)) as v(x)"), "Int64\n");
+}
