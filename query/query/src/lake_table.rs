@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{Constraint, Constraints, DataFusionError, Result, ScalarValue, Statistics};
+use datafusion::common::{Constraint, Constraints, DFSchema, DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::datasource::file_format::FileFormat as _;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::PartitionedFile;
@@ -27,6 +27,7 @@ use datafusion_datasource::TableSchema;
 use esatto_lake::{Lake, NUMBER_COLUMN, PartitionKey, Place, TRACE_COLUMNS, TableFile, TraceEntry};
 use esatto_tables::TableDef;
 
+use crate::filter_pushdown;
 use crate::trace_table::rows_that_fit;
 
 /// The traces of a lake, and the place of their files.
@@ -202,7 +203,12 @@ impl TableProvider for LakeTable {
         let rows = rows.map_or(Precision::Absent, Precision::Exact);
         let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(self.schema.table_schema()) };
         let groups = FileGroup::new(files).split_files(state.config().target_partitions().max(1));
-        let source = Arc::new(ParquetSource::new(self.schema.clone()));
+        let mut source = ParquetSource::new(self.schema.clone());
+        let table_schema = DFSchema::try_from(self.schema())?;
+        if let Some(predicate) = filter_pushdown::predicate(state, filters, &table_schema) {
+            source = source.with_predicate(predicate);
+        }
+        let source = Arc::new(source);
         let config = FileScanConfigBuilder::new(self.traces.url.clone(), source)
             .with_file_groups(groups)
             .with_constraints(self.constraints.clone())

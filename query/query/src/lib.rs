@@ -24,6 +24,7 @@ mod answer;
 mod args;
 mod dialect;
 mod fallback;
+mod filter_pushdown;
 mod functions;
 mod interactive;
 mod lake_args;

@@ -30,7 +30,7 @@ use crate::sql_error::SqlError;
 use crate::trace_table::TraceTable;
 use crate::traces::Traces;
 use crate::views::{VIEWS, view};
-use crate::{fallback, functions, memberships, table_arguments, table_functions};
+use crate::{fallback, filter_pushdown, functions, memberships, table_arguments, table_functions};
 
 /// Options of a session.
 #[derive(Debug, Clone)]
@@ -156,6 +156,7 @@ impl Session {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc();
         let runtime = runtime.map_err(|error| SqlError::new(error.to_string()))?;
         let builder = SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();
+        let builder = builder.with_physical_optimizer_rules(filter_pushdown::rules());
         let builder = match &options.remote {
             Some(remote) => remote.set_up(builder),
             None => builder,

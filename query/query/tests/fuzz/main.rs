@@ -63,6 +63,13 @@ struct Engines {
     /// This engine, with its names.
     sessions: Vec<(&'static str, Session)>,
     peer: DuckDb,
+    lake: PathBuf,
+}
+
+impl Drop for Engines {
+    fn drop(&mut self) {
+        let _may_be_missing = std::fs::remove_dir_all(&self.lake);
+    }
 }
 
 impl Engines {
@@ -96,7 +103,8 @@ impl Engines {
             let session = runtime.block_on(Session::of_lake(&lake, entries, &options));
             sessions.push((of_lake, session.expect("a session")));
         }
-        Self { runtime, sessions, peer: DuckDb::start(readers, &lake) }
+        let peer = DuckDb::start(readers, &lake);
+        Self { runtime, sessions, peer, lake }
     }
 
     /// Asks the session of a number.

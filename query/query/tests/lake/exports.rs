@@ -38,6 +38,19 @@ fn a_lake_has_the_rows_of_the_traces() {
     assert_eq!(csv(&[&lake], views), csv(&traces, views));
 }
 
+/// DataFusion alone passes such a filter to the other side, whose columns have the same names.
+#[test]
+fn a_filter_stays_on_its_side_of_a_join() {
+    let lake = folder("sides").join("lake");
+    let traces = [trace(TRACE), trace("official-v56-process-and-sys-stats.pftrace")];
+    export(&strs(&traces), &lake, &["--jobs", "1"]);
+    let sql = "select t3.trace_file, count(t1.id) from clock_snapshot t1 right join machine t3 on t1.machine_id = t3.id
+        where t1.trace_uuid is distinct from '560f7350-a59c-0228-f7b2-810c88a621a9' group by 1 order by 1";
+    let expected = csv(&strs(&traces), sql);
+    assert_eq!(expected.lines().count(), 2, "{expected}");
+    assert_eq!(csv(&[&lake.to_string_lossy()], sql), expected);
+}
+
 #[test]
 fn the_same_trace_is_exported_once() {
     let folder = folder("once");
