@@ -78,3 +78,27 @@ pub(crate) fn build_shipped(package: &str, bin: &str) -> Result<PathBuf, String>
     }
     Ok(target.join("dist").join(bin))
 }
+
+/// The target folder of this workspace.
+pub(crate) fn target() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
+    Ok(this.ancestors().nth(2).ok_or("own path: no target folder")?.to_owned())
+}
+
+/// Builds the programs of the workspace `query/` in that workspace, for a release, and returns where
+/// `esatto-query` and `esatto-cluster` lie.
+pub(crate) fn build_query() -> Result<(PathBuf, PathBuf), String> {
+    let query = root().parent().ok_or("the bench workspace has no parent")?.join("query");
+    let target = query.join("target");
+    let status = command()
+        .current_dir(&query)
+        .args(["build", "--quiet", "--release", "-p", "esatto-query", "-p", "esatto-cluster"])
+        .args(["--bin", "esatto-query", "--bin", "esatto-cluster", "--target-dir"])
+        .arg(&target)
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err("the programs of query/ do not build".to_owned());
+    }
+    Ok((target.join("release/esatto-query"), target.join("release/esatto-cluster")))
+}

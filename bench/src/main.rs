@@ -11,6 +11,7 @@ mod front;
 mod options;
 mod probes;
 mod protozero;
+mod query;
 mod read;
 mod row;
 mod rpc;
@@ -50,6 +51,7 @@ fn run() -> Result<(), String> {
             Group::Probes => probes::run(&options)?,
             Group::Front => front::run(&options)?,
             Group::Read => read::run(&options)?,
+            Group::Query => query::run_group(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

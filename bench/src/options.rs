@@ -25,15 +25,18 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
               Ctrl-C to the finished file, beside Perfetto's perfetto, traced and traced_probes
   read        from a trace to its tables, beside the trace processor as WebAssembly; from a trace to a report, and its page
               in a browser; its parts are import and report
+  query       SQL over traces, beside DuckDB over the same Parquet and the trace processor as WebAssembly; exports to
+              Parquet; a thousand traces on one processor, on two and on a cluster; its parts are aggregate, export,
+              traces and growth (compiles query/: a quarter of an hour, the first time)
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
   Without a group: all.
 
   --json FILE       write the rows there, too
-  --rounds N        rounds in which both contenders are measured alternately (7; rpc and read: 3)
+  --rounds N        rounds in which both contenders are measured alternately (7; rpc, read and query: 3)
   --traced PROGRAM  another tracing service, for sdk and probes
-  --part NAME       of sdk, service, rpc, fidl, probes or read; may be given several times (all)";
+  --part NAME       of sdk, service, rpc, fidl, probes, read or query; may be given several times (all)";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -46,11 +49,12 @@ pub(crate) enum Group {
     Probes,
     Front,
     Read,
+    Query,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Sdk,
         Self::Protozero,
         Self::Service,
@@ -60,6 +64,7 @@ impl Group {
         Self::Probes,
         Self::Front,
         Self::Read,
+        Self::Query,
         Self::Build,
     ];
 
@@ -74,6 +79,7 @@ impl Group {
             Self::Probes => "probes",
             Self::Front => "front",
             Self::Read => "read",
+            Self::Query => "query",
             Self::Build => "build",
         }
     }

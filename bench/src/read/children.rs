@@ -22,14 +22,14 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// A program's run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    pub(super) seconds: f64,
+pub(crate) struct Run {
+    pub(crate) seconds: f64,
     /// Most resident memory at a time.
-    pub(super) peak_bytes: f64,
+    pub(crate) peak_bytes: f64,
 }
 
 /// Runs a program on one processor, to its end.
-pub(super) fn run_pinned(command: &mut Command) -> Result<Run, String> {
+pub(crate) fn run_pinned(command: &mut Command) -> Result<Run, String> {
     let name = Path::new(command.get_program()).display().to_string();
     let mut pinned = Command::new("taskset");
     pinned.arg("-c").arg(last_cpu().to_string()).arg(command.get_program()).args(command.get_args());
@@ -84,11 +84,8 @@ pub(super) fn record_browser(path: &Path) -> Result<u64, String> {
     command.arg(format!("--trace-startup-file={}", path.display()));
     command.arg(format!("--user-data-dir={}", folder.path().display())).arg(PAGE);
     let _ = std::fs::remove_file(path);
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("{BROWSER}: {error}"))?;
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|error| format!("{BROWSER}: {error}"))?;
     let begin = Instant::now();
     let mut bytes = 0;
     // The file is there whole once it stops growing.

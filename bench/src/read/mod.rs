@@ -5,7 +5,7 @@
 //! takes it some milliseconds.
 
 mod children;
-mod traces;
+pub(crate) mod traces;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,10 +15,13 @@ use crate::options::Options;
 use crate::row::{Of, Row};
 use crate::stats;
 
-use children::{Run, run_pinned};
+use children::Run;
+pub(crate) use children::run_pinned;
 
 const GROUP: &str = "read";
-const PEER: &str = "trace processor v52 (wasm)";
+/// The name of the peer.
+pub(crate) const TRACE_PROCESSOR: &str = "trace processor v52 (wasm)";
+const PEER: &str = TRACE_PROCESSOR;
 const MB: f64 = 1e6;
 /// Bytes of the trace of track events.
 const TRACK_EVENTS: u64 = 500_000_000;
@@ -39,10 +42,7 @@ struct Programs {
     peer: Option<PathBuf>,
 }
 
-/// Writes a trace of about so many bytes, and returns how many they are.
-type Make = fn(&Path, u64) -> Result<u64, String>;
-
-const FILES: &[(&str, Make, u64)] =
+const FILES: &[(&str, traces::Make, u64)] =
     &[("track events", traces::track_events, TRACK_EVENTS), ("scheduling", traces::scheduling, SCHEDULING)];
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {

@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
+/// Writes a trace of about so many bytes, and returns how many they are.
+pub(crate) type Make = fn(&Path, u64) -> Result<u64, String>;
+
 /// Time of the first packet.
 const START_NS: u64 = 1_000_000_000_000;
 
@@ -107,7 +110,7 @@ fn snapshot(clocks: &[(u64, u64, bool)]) -> Message {
 
 /// Writes track events as an SDK does: nested slices of several threads with interned names, an
 /// annotation on each second one, counters and flows. Returns the bytes of the trace.
-pub(super) fn track_events(path: &Path, bytes: u64) -> Result<u64, String> {
+pub(crate) fn track_events(path: &Path, bytes: u64) -> Result<u64, String> {
     let mut packets = Packets::create(path)?;
     packets.add(&Message::default().message(CLOCK_SNAPSHOT, &snapshot(&[(BOOTTIME, START_NS, false)])))?;
     let mut now = START_NS;
@@ -137,7 +140,9 @@ pub(super) fn track_events(path: &Path, bytes: u64) -> Result<u64, String> {
         }
         let delta = 1 + event % 7 * 50;
         now += delta;
-        packets.add(&on_sequence.number(SEQUENCE_FLAGS, 2).number(TIMESTAMP, delta * THREADS).message(TRACK_EVENT, &body))?;
+        packets.add(
+            &on_sequence.number(SEQUENCE_FLAGS, 2).number(TIMESTAMP, delta * THREADS).message(TRACK_EVENT, &body),
+        )?;
         if number % 16 == 0 {
             let counter = Message::default().number(9, 4).number(11, 100 + thread).number(30, number % 777);
             let packet = Message::default().number(SEQUENCE_ID, 2 + thread).number(SEQUENCE_FLAGS, 2);
@@ -151,12 +156,14 @@ pub(super) fn track_events(path: &Path, bytes: u64) -> Result<u64, String> {
 /// Sends the tracks and the interned data of a thread.
 fn begin_state(packets: &mut Packets, thread: u64, now: u64, number: u64) -> Result<(), String> {
     let sequence = || Message::default().number(SEQUENCE_ID, 2 + thread);
-    let defaults = Message::default().number(58, INCREMENTAL_CLOCK).message(11, &Message::default().number(11, 10 + thread));
+    let defaults =
+        Message::default().number(58, INCREMENTAL_CLOCK).message(11, &Message::default().number(11, 10 + thread));
     let clocks = snapshot(&[(INCREMENTAL_CLOCK, now, true), (BOOTTIME, now, false)]);
     let first = if number == 0 { sequence().number(87, 1) } else { sequence() };
     let packet = first.number(SEQUENCE_FLAGS, 1).message(TRACE_PACKET_DEFAULTS, &defaults);
     packets.add(&packet.message(CLOCK_SNAPSHOT, &clocks))?;
-    let owner = Message::default().number(1, PID).number(2, PID + thread).bytes(5, format!("worker {thread}").as_bytes());
+    let owner =
+        Message::default().number(1, PID).number(2, PID + thread).bytes(5, format!("worker {thread}").as_bytes());
     let track = Message::default().number(1, 10 + thread).message(4, &owner);
     packets.add(&sequence().number(SEQUENCE_FLAGS, 2).message(TRACK_DESCRIPTOR, &track))?;
     let counter = Message::default().number(1, 100 + thread).bytes(2, b"queue").number(5, 10 + thread);
@@ -175,11 +182,14 @@ fn begin_state(packets: &mut Packets, thread: u64, now: u64, number: u64) -> Res
 
 /// Writes switches and wake-ups of many threads in the compact form. Returns the bytes of the
 /// trace.
-pub(super) fn scheduling(path: &Path, bytes: u64) -> Result<u64, String> {
+pub(crate) fn scheduling(path: &Path, bytes: u64) -> Result<u64, String> {
     let mut packets = Packets::create(path)?;
     packets.add(&Message::default().message(CLOCK_SNAPSHOT, &snapshot(&[(BOOTTIME, START_NS, false)])))?;
     let tree = (0..SCHEDULED).fold(Message::default(), |tree, tid| match tid % 10 {
-        0 => tree.message(1, &Message::default().number(1, PID + tid).number(2, 1).bytes(3, format!("/bin/p{tid}").as_bytes())),
+        0 => tree.message(
+            1,
+            &Message::default().number(1, PID + tid).number(2, 1).bytes(3, format!("/bin/p{tid}").as_bytes()),
+        ),
         thread => tree.message(2, &Message::default().number(1, PID + tid).number(3, PID + tid - thread)),
     });
     packets.add(&Message::default().number(SEQUENCE_ID, 2).number(TIMESTAMP, START_NS).message(PROCESS_TREE, &tree))?;
@@ -191,7 +201,8 @@ pub(super) fn scheduling(path: &Path, bytes: u64) -> Result<u64, String> {
     };
     while packets.bytes < bytes {
         for cpu in 0..CPUS {
-            let pids: Vec<u64> = (0..SWITCHES_OF_A_BUNDLE).map(|_| PID + (next() % (SCHEDULED / CPUS)) * CPUS + cpu).collect();
+            let pids: Vec<u64> =
+                (0..SWITCHES_OF_A_BUNDLE).map(|_| PID + (next() % (SCHEDULED / CPUS)) * CPUS + cpu).collect();
             let deltas: Vec<u64> = (0..SWITCHES_OF_A_BUNDLE).map(|_| 1000 + next() % 4000).collect();
             let times = |begin: u64| std::iter::once(begin).chain(deltas.iter().copied().skip(1));
             let mut compact = Message::default()

@@ -1,10 +1,10 @@
 //! Filters that a scan takes to leave out parts of files.
 //!
-//! DataFusion's physical optimizer passes filters down by the names of columns. Where two columns of
-//! a join have one name, as `trace_uuid` has in any join, a filter of one side can reach the scan of
-//! the other, which then leaves out rows of an outer join. So scans take the filters that the
-//! logical optimizer gives them, and the filters that DataFusion makes while it runs are passed down
-//! only in plans in which no name occurs twice.
+//! DataFusion's physical optimizer passes filters down by the names of columns. Where two columns
+//! of a join have one name, as `trace_uuid` has in any join, a filter of one side can reach the
+//! scan of the other, which then leaves out rows of an outer join. So scans take the filters that
+//! the logical optimizer gives them, and the filters that DataFusion makes while it runs are passed
+//! down only in plans in which no name occurs twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;

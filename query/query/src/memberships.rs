@@ -1,9 +1,9 @@
 //! `x IN (SELECT …)` beside other conditions, where NULL must not become false.
 //!
-//! DataFusion turns such a condition into a join that marks the rows with a match. The mark is false
-//! where SQL says NULL: if `x` is NULL, or if there is no match and a value of the subquery is NULL.
-//! So `a OR x NOT IN (SELECT …)` would return rows that it must not. Conditions that stand alone, or
-//! between `AND`, are right: they become joins that know of NULL.
+//! DataFusion turns such a condition into a join that marks the rows with a match. The mark is
+//! false where SQL says NULL: if `x` is NULL, or if there is no match and a value of the subquery
+//! is NULL. So `a OR x NOT IN (SELECT …)` would return rows that it must not. Conditions that stand
+//! alone, or between `AND`, are right: they become joins that know of NULL.
 
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{Column, ExprSchema as _, Result};
