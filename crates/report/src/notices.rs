@@ -1,5 +1,7 @@
 //! Remarks above the timeline: errors of the file, losses, and notes.
 
+use std::collections::BTreeMap;
+
 use esatto_trace::{Error, Loss, Summary, UNMATCHED_ENDS};
 
 use crate::report::{Notice, NoticeLevel, Report};
@@ -7,6 +9,8 @@ use crate::stacks::MAX_STACK_NODES;
 use crate::timeline::MAX_DEPTH;
 use crate::trace_import::{LeftOut, MAX_KERNEL_EVENTS};
 
+/// Programs that a notice names.
+const NAMED_PROGRAMS: usize = 5;
 /// Errors of the file that are shown one by one.
 const MAX_ERRORS: usize = 20;
 
@@ -49,6 +53,7 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
             notices.push(notice(NoticeLevel::Warning, title, ""));
         }
     }
+    notices.extend(apart(summary));
     if summary.interning_errors > 0 {
         let title = format!("{} names were used but never sent", summary.interning_errors);
         notices.push(notice(NoticeLevel::Warning, title, ""));
@@ -69,6 +74,37 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
     }
     notices.extend(losses.iter().filter(|loss| loss.expected).map(|loss| of_loss(summary, loss)));
     notices
+}
+
+/// Names the programs whose times are not those of the recording.
+fn apart(summary: &Summary) -> Option<Notice> {
+    let apart = summary.sequences.iter().filter_map(|sequence| Some((sequence.pid, sequence.apart_ns?)));
+    let apart: BTreeMap<Option<i32>, i64> = apart.collect();
+    let (_, &ns) = apart.first_key_value()?;
+    let name = |pid: Option<i32>| {
+        let Some(pid) = pid else { return "an unknown program".to_owned() };
+        let process = summary.processes.iter().find(|process| process.pid == i64::from(pid));
+        match process.and_then(|process| process.name.as_deref()) {
+            Some(name) => format!("{name} (pid {pid})"),
+            None => format!("process {pid}"),
+        }
+    };
+    let names: Vec<String> = apart.keys().take(NAMED_PROGRAMS).map(|pid| name(*pid)).collect();
+    let more = if apart.len() > NAMED_PROGRAMS {
+        format!(" and {} more", apart.len() - NAMED_PROGRAMS)
+    } else {
+        String::new()
+    };
+    let side = if ns < 0 { "before" } else { "after" };
+    let hours = (ns.unsigned_abs() / 1_000_000_000) as f64 / 3600.0;
+    let title = format!("the events of {}{more} lie {hours:.1} h {side} the recording", names.join(", "));
+    let mut notice = notice(
+        NoticeLevel::Warning,
+        title,
+        "The program and the service have different clocks, as in different time namespaces.",
+    );
+    notice.remedy = "Record it with a service inside of its namespace, or start it without one of its own.".to_owned();
+    Some(notice)
 }
 
 /// Returns how much of the file an error concerns.

@@ -32,6 +32,7 @@ mod overwritten_rings_are_no_loss;
 mod packets_are_printed;
 mod presets_are_printed;
 mod programs_that_do_not_answer_are_in_the_report;
+mod programs_with_other_clocks_are_told;
 mod query_runs_a_program_of_its_own;
 mod record_needs_few_words;
 mod recordings_tell_as_much_as_is_wanted;

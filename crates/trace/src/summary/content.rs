@@ -15,10 +15,17 @@ use crate::error::Error;
 use crate::machines::HOST;
 use crate::problems::Problem;
 use crate::service_report::Meta;
+use crate::session_progress::SERVICE_SEQUENCE;
 use crate::string_table::Symbol;
 use crate::tables::{Arg, Row, Table as _, Tables};
 use crate::trace::TrackType;
 use hashbrown::{HashMap, HashSet};
+
+/// Distance between the packets of a program and the recording from which on it is told. Events of a
+/// program before its session are nearer.
+const MIN_APART_NS: u64 = 600_000_000_000;
+/// Data source of kernel events from before the start of the machine.
+const FROZEN_FTRACE: &[u8] = b"linux.frozen_ftrace";
 
 impl Summary {
     /// Counts the content of a trace. It takes the errors and the reports of the service away.
@@ -37,6 +44,7 @@ impl Summary {
         let (slices, categories) = slices(tables, &groups);
         let (arguments, distinct_arguments) = arguments(tables);
         let problems = &context.problems;
+        let recorded = recorded(import, survey.meta.config.as_deref());
         let interning = problems.iter().filter(|(problem, _)| problem.is_interning());
         let mut summary = Self {
             errors: Vec::new(),
@@ -58,7 +66,7 @@ impl Summary {
                 .map(|(&id, tally)| (packet_type(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
                 .collect(),
             machines: machine_list(import, system.as_ref()),
-            sequences: sequences.iter().map(|entry| sequence(import, entry)).collect(),
+            sequences: sequences.iter().map(|entry| sequence(import, entry, recorded)).collect(),
             skipped_packets: sequences.iter().map(|sequence| sequence.skipped).sum(),
             processes: processes(import, &groups, &starts),
             tracks: groups.summaries(tables),
@@ -181,7 +189,28 @@ fn machine_list(import: &Import, host: Option<&crate::service_report::SystemInfo
     ids.into_iter().map(machine).collect()
 }
 
-fn sequence(import: &Import, sequence: &crate::packet_sequence::Sequence) -> SequenceSummary {
+/// Returns the times of the service's packets. Those of programs lie between them, apart from
+/// events of earlier boots.
+fn recorded(import: &Import, config: Option<&[u8]>) -> Option<(i64, i64)> {
+    let has_old_events = |config: &[u8]| config.windows(FROZEN_FTRACE.len()).any(|name| name == FROZEN_FTRACE);
+    if import.is_merged || config.is_some_and(has_old_events) {
+        return None;
+    }
+    import.sequences.iter().find(|sequence| sequence.id == SERVICE_SEQUENCE && sequence.machine == HOST)?.times
+}
+
+/// Returns the distance between two spans of time, if it is large.
+fn apart((from, to): (i64, i64), recorded: (i64, i64)) -> Option<i64> {
+    let before = to.saturating_sub(recorded.0).min(0);
+    let after = from.saturating_sub(recorded.1).max(0);
+    Some(before.saturating_add(after)).filter(|apart| apart.unsigned_abs() > MIN_APART_NS)
+}
+
+fn sequence(
+    import: &Import,
+    sequence: &crate::packet_sequence::Sequence,
+    recorded: Option<(i64, i64)>,
+) -> SequenceSummary {
     SequenceSummary {
         id: sequence.id,
         machine_id: import.context.origins.home(sequence.machine),
@@ -194,6 +223,7 @@ fn sequence(import: &Import, sequence: &crate::packet_sequence::Sequence) -> Seq
         skipped_packets: sequence.skipped,
         losses: sequence.losses,
         loss_causes: sequence.causes.clone(),
+        apart_ns: sequence.times.zip(recorded).and_then(|(times, recorded)| apart(times, recorded)),
     }
 }
 

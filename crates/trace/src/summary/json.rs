@@ -19,7 +19,7 @@ impl Summary {
     /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
     /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
     /// | `machines` | `[{id, name, ahead_ns, system}]`, the host with id 0 first; `ahead_ns`: by how much its clocks are ahead of those of the host; `system` as below |
-    /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}}]` |
+    /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}, apart_ns}]` |
     /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, connected_ns, enabled_ns, first_packet_ns, missing_ns, slices, threads: [{tid, name, slices}]}]` |
     /// | `process_count`, `thread_count`, `track_count`, `tracks_with_slices` | numbers |
     /// | `tracks` | `[{machine_id, type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
@@ -173,6 +173,7 @@ impl Summary {
                 "skipped_packets": sequence.skipped_packets,
                 "losses": sequence.losses,
                 "loss_causes": sequence.loss_causes,
+                "apart_ns": sequence.apart_ns,
             })
         });
         let clocks = self.clocks.iter().map(|clock| {

@@ -185,6 +185,10 @@ pub struct SequenceSummary {
     pub losses: u64,
     /// Known causes of the losses, with counts.
     pub loss_causes: BTreeMap<&'static str, u64>,
+    /// Nanoseconds between the recording and all of its packets, if that is more than 10 minutes:
+    /// negative if they lie before. Then its program probably has other clocks, because it is in
+    /// another time namespace.
+    pub apart_ns: Option<i64>,
 }
 
 /// A process.
