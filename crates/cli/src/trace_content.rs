@@ -90,6 +90,8 @@ pub(crate) struct Starts {
     left_packets: u32,
 }
 
+/// Bit of `previous_packet_dropped` (`docs/spec/trace-buffer.md`): shared memory was full.
+const SMB_FULL: u64 = 256;
 /// Packets that are looked at only for starts. Those of the first programs are among them.
 const START_PACKETS: u32 = 100_000;
 /// Programs with missing starts that are kept.
@@ -346,7 +348,10 @@ fn note_mark(marks: &mut PacketMarks, found: &Field<'_>) {
         field::MACHINE_ID => marks.machine = found.as_u32(),
         field::SEQUENCE_FLAGS => marks.flags |= found.as_u32(),
         field::INCREMENTAL_STATE_CLEARED if found.as_u64() != 0 => marks.flags |= STATE_CLEARED,
-        field::PREVIOUS_PACKET_DROPPED => marks.is_after_loss = found.as_u64() != 0,
+        field::PREVIOUS_PACKET_DROPPED => {
+            marks.is_after_loss = found.as_u64() != 0;
+            marks.is_after_full_memory = found.as_u64() & SMB_FULL != 0;
+        }
         _ => {}
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct PacketMarks {
     pub(crate) sequence: u32,
     pub(crate) flags: u32,
     pub(crate) is_after_loss: bool,
+    /// The program lost packets before it, because its shared memory was full.
+    pub(crate) is_after_full_memory: bool,
 }
 
 /// Number of packets that readers cannot use.
@@ -31,6 +33,8 @@ pub(crate) struct UnreadablePackets {
     pub(crate) packets: u64,
     /// Those that need a state that was lost.
     pub(crate) unreadable: u64,
+    /// Places where a program lost packets, because its shared memory was full.
+    pub(crate) gaps: u64,
     /// Some of these has an event of a program.
     pub(crate) have_events: bool,
     /// By machine and number of a sequence: true if readers know its state.
@@ -41,6 +45,7 @@ impl UnreadablePackets {
     /// Counts a packet. Returns whether it can be read.
     pub(crate) fn add(&mut self, marks: PacketMarks) -> bool {
         self.packets += 1;
+        self.gaps += u64::from(marks.is_after_full_memory);
         if marks.flags == 0 && !marks.is_after_loss {
             return true;
         }

@@ -14,11 +14,29 @@ producers { producer_name: "esatto-producer" shm_size_kb: 16 page_size_kb: 4 }
 data_sources { config { name: "track_event" track_event_config { enabled_categories: "rendering" } } }
 "#;
 
-#[test]
-fn at_the_end_of_the_recording() {
+mod at_the_end_of_the_recording {
+    use super::*;
+
+    #[test]
+    fn on_our_service() {
+        recording_tells(Implementation::Ours);
+    }
+
+    /// It does not count them. The marks are in the packets.
+    #[test]
+    fn on_perfettos_service() {
+        esatto_tests::skip(|| {
+            esatto_tests::Peer::Official.require()?;
+            recording_tells(Implementation::Theirs);
+            Ok(())
+        });
+    }
+}
+
+fn recording_tells(implementation: Implementation) {
     let harness = Harness::new();
     let (config, trace) = (harness.write("config", CONFIG), harness.path("trace"));
-    let service = harness.service(Implementation::Ours);
+    let service = harness.service(implementation);
     let mut command = harness.command(esatto_bin());
     command.args(["record", "-t", "1h", "-c"]).arg(config).arg("-o").arg(&trace);
     let mut record = harness.start("esatto-record", &mut command);

@@ -155,7 +155,8 @@ impl RecordingSession {
             bytes,
             buffer_bytes: self.stats.written_bytes,
             losses: self.stats.losses,
-            gaps: self.stats.gaps,
+            // Older services do not count them.
+            gaps: self.stats.gaps.max(self.content.unreadable.gaps),
             overwritten: self.stats.overwritten,
             file,
             has_events: self.content.has_events,
