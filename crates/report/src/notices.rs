@@ -54,6 +54,13 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
         }
     }
     notices.extend(apart(summary));
+    if summary.ftrace_events > 0 && summary.early_ftrace_events >= summary.ftrace_events {
+        let title = "all kernel events lie before the recording, and readers leave them out";
+        let text = "The kernel and the service have different clocks, as in a time namespace.";
+        let mut early = notice(NoticeLevel::Warning, title, text);
+        early.remedy = "Record outside of the namespace.".to_owned();
+        notices.push(early);
+    }
     if summary.interning_errors > 0 {
         let title = format!("{} names were used but never sent", summary.interning_errors);
         notices.push(notice(NoticeLevel::Warning, title, ""));

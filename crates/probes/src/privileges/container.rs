@@ -25,7 +25,19 @@ pub(super) fn hidden_below(root: &Path) -> Vec<&'static str> {
     if is_namespace_of_its_own(root, "user", FIRST_USER_NAMESPACE) {
         hidden.push("the rights of its root: they do not reach the kernel's events; start it without a user namespace");
     }
+    if has_own_clocks(root) {
+        hidden.push(
+            "the clocks of the machine: kernel events lie apart from those of programs, so readers leave them out; \
+             start it without a time namespace, or record outside of it",
+        );
+    }
     hidden
+}
+
+/// Returns whether the clocks of this process are set apart from those of the kernel.
+fn has_own_clocks(root: &Path) -> bool {
+    let offsets = fs::read_to_string(root.join("proc/self/timens_offsets")).unwrap_or_default();
+    offsets.lines().any(|clock| clock.split_whitespace().skip(1).any(|number| number != "0"))
 }
 
 /// Returns whether this process is in a container, as far as it can see.

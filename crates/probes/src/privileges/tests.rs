@@ -108,7 +108,13 @@ fn a_container_says_what_it_hides() {
     fs::create_dir(&namespaces).unwrap();
     symlink("pid:[4026531836]", namespaces.join("pid")).unwrap();
     symlink("user:[4026531837]", namespaces.join("user")).unwrap();
+    let offsets = namespaces.with_file_name("timens_offsets");
+    fs::write(&offsets, "monotonic           0         0\nboottime            0         0\n").unwrap();
     assert!(container::hidden_below(&files.0).is_empty());
+    fs::write(&offsets, "monotonic           0         0\nboottime            100000         0\n").unwrap();
+    let hidden = container::hidden_below(&files.0);
+    assert!(hidden.len() == 1 && hidden[0].starts_with("the clocks"), "{hidden:?}");
+    fs::remove_file(offsets).unwrap();
     fs::remove_file(namespaces.join("pid")).unwrap();
     symlink("pid:[4026532000]", namespaces.join("pid")).unwrap();
     let hidden = container::hidden_below(&files.0);

@@ -45,6 +45,8 @@ pub(crate) struct KernelEvents {
     pub(crate) are_left_out: bool,
     /// The times of the first and the last event, in the table or not.
     pub(crate) bounds: Option<(i64, i64)>,
+    /// Events before the start of the recording, which are not imported.
+    pub(crate) early: u64,
 }
 
 /// State of the import of a file, while records of another one are imported.

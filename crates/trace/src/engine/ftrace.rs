@@ -16,6 +16,7 @@ impl Context {
         let window = self.ftrace_bounds(self.tracks.file).window();
         if ts < window.begin {
             self.stats.count("ftrace_packet_before_tracing_start");
+            self.kernel_events.early += 1;
             return None;
         }
         Some(ts < window.complete)

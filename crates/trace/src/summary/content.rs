@@ -67,6 +67,7 @@ impl Summary {
                 .collect(),
             machines: machine_list(import, system.as_ref()),
             sequences: sequences.iter().map(|entry| sequence(import, entry, recorded)).collect(),
+            early_ftrace_events: import.context.kernel_events.early,
             skipped_packets: sequences.iter().map(|sequence| sequence.skipped).sum(),
             processes: processes(import, &groups, &starts),
             tracks: groups.summaries(tables),

@@ -25,7 +25,7 @@ impl Summary {
     /// | `tracks` | `[{machine_id, type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
     /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, unfinished, total_ns, min_ns, max_ns}]}` |
     /// | `counters` | `[{machine_id, name, scope, pid, values, min, max, first, last}]` |
-    /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events` | numbers |
+    /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events`, `early_ftrace_events` | numbers |
     /// | `categories` | `{CATEGORY: slices}` |
     /// | `clocks` | `{trace_clock, snapshots, sequence_clocks, list: [{machine_id, id, name, snapshots, first, last}]}` |
     /// | `start_ns`, `end_ns`, `duration_ns`, `first_packet_ns`, `last_packet_ns` | numbers |
@@ -148,6 +148,7 @@ impl Summary {
             "distinct_arguments": self.distinct_arguments,
             "categories": self.categories,
             "ftrace_events": self.ftrace_events,
+            "early_ftrace_events": self.early_ftrace_events,
         });
         match value {
             Value::Object(map) => map,

@@ -57,6 +57,8 @@ pub struct Summary {
     pub machines: Vec<MachineSummary>,
     /// Sequences in the order of their first packet.
     pub sequences: Vec<SequenceSummary>,
+    /// Kernel events before the start of the recording, which readers leave out.
+    pub early_ftrace_events: u64,
     /// Packets that were not usable because the state that they needed was lost.
     pub skipped_packets: u64,
     /// Processes with their threads, without the idle process.
