@@ -85,7 +85,7 @@ pub(crate) fn target() -> Result<PathBuf, String> {
     Ok(this.ancestors().nth(2).ok_or("own path: no target folder")?.to_owned())
 }
 
-/// Builds the programs of the workspace `query/` in that workspace, for a release, and returns where
+/// Builds the programs of the workspace `query/` in that workspace, for a release. Returns where
 /// `esatto-query` and `esatto-cluster` lie.
 pub(crate) fn build_query() -> Result<(PathBuf, PathBuf), String> {
     let query = root().parent().ok_or("the bench workspace has no parent")?.join("query");

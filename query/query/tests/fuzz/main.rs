@@ -156,8 +156,11 @@ impl Findings {
         );
         let refused: u64 = self.refusals.values().sum();
         assert!(self.differences.is_empty(), "{}", self.differences.join("\n"));
-        assert!(self.with_rows * 2 > self.queries, "most queries have rows");
-        assert!(refused * 10 < self.queries, "few queries are refused");
+        // Few queries say little.
+        if self.queries >= 100 {
+            assert!(self.with_rows * 3 > self.queries, "many queries have rows");
+            assert!(refused * 5 < self.queries, "few queries are refused");
+        }
     }
 }
 
