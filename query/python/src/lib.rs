@@ -6,6 +6,7 @@
 //!   ├─ result      rows of a statement, and their conversions
 //!   │    ├─ reader    batches, for Arrow's C stream and for Python
 //!   │    │    └─ python_lock   Python's lock in callbacks
+//!   │    ├─ batches   batches for pyarrow, with exceptions of Python
 //!   │    ├─ values    rows as tuples
 //!   │    └─ display   first rows, as text and as HTML
 //!   ├─ schema      columns
@@ -18,6 +19,7 @@
 
 #![deny(unsafe_code)]
 
+mod batches;
 mod display;
 mod error;
 mod parameters;

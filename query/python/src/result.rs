@@ -10,6 +10,7 @@ use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyCapsule, PyDict, PyTuple};
 
+use crate::batches::BatchIterator;
 use crate::display::{FirstRows, SHOWN_ROWS};
 use crate::error::{error, sql_error};
 use crate::reader::{Rows, StreamReader};
@@ -21,9 +22,8 @@ use crate::values::RowIterator;
 /// The rows of a statement.
 ///
 /// They are computed when they are read, and stream: into anything that takes Arrow's C stream,
-/// such as `pyarrow.RecordBatchReader.from_stream(result)`, or as tuples by `for row in result`.
-/// Reading again runs the statement again, unless `collect` has kept the rows. Python shows the
-/// first rows.
+/// such as `polars.DataFrame(result)`, or as tuples by `for row in result`. Reading again runs the
+/// statement again, unless `collect` has kept the rows. Python shows the first rows.
 #[pyclass(frozen, module = "esatto", name = "Result")]
 pub(crate) struct QueryResult {
     shared: Arc<Shared>,
@@ -249,8 +249,11 @@ impl QueryResult {
 
     /// Returns a pyarrow.RecordBatchReader, which computes rows when they are read.
     fn to_reader<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let reader = import(slf.py(), "pyarrow", "to_reader")?.getattr("RecordBatchReader")?;
-        reader.call_method1("from_stream", (slf,))
+        let py = slf.py();
+        let pyarrow = import(py, "pyarrow", "to_reader")?;
+        let batches = BatchIterator::new(slf.get().rows(py)?, pyarrow.getattr("record_batch")?.unbind());
+        let schema = pyarrow.call_method1("schema", (&slf,))?;
+        pyarrow.getattr("RecordBatchReader")?.call_method1("from_batches", (schema, batches))
     }
 
     /// Returns a pandas.DataFrame.

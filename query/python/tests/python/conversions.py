@@ -87,12 +87,13 @@ class Conversions(unittest.TestCase):
             self.session.sql(endless).__arrow_c_stream__()
 
     def test_a_stream_can_be_read_on_another_thread(self):
-        reader = self.session.sql(SQL).to_reader()
-        rows = []
-        thread = threading.Thread(target=lambda: rows.append(reader.read_all().num_rows))
-        thread.start()
-        thread.join()
-        self.assertEqual(rows, [1503])
+        result = self.session.sql(SQL)
+        for reader in (result.to_reader(), pyarrow.RecordBatchReader.from_stream(result)):
+            rows = []
+            thread = threading.Thread(target=lambda: rows.append(reader.read_all().num_rows))
+            thread.start()
+            thread.join()
+            self.assertEqual(rows, [1503])
 
     def test_a_stream_outlives_its_session(self):
         with esatto.open(EVENTS) as session:

@@ -13,19 +13,32 @@ from common import EVENTS
 ENDLESS = "with recursive t(n) as (select 1 union all select n + 1 from t) select count(*) from t"
 
 PROGRAM = """
-import _thread, sys, threading
+import threading, time
+# Their import takes longer than the test waits.
+import pandas, polars, pyarrow
 import esatto
 
 session = esatto.open({trace!r})
 session.sql("select count(*) from slice").fetchall()
 
 def read(result):
-{read}
+    {read}
+
+def stream(reader, result):
+    # A package that reads Arrow's C stream has an exception of its own. Python's comes after it.
+    try:
+        reader(result)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        assert "interrupted" in str(error), repr(error)
+        while True:
+            time.sleep(0.01)
 
 # Python runs on while the query does, and tells the test.
 result = session.sql({sql!r})
-threading.Timer(0.3, lambda: print("running", flush=True)).start()
 try:
+    threading.Timer(0.3, lambda: print("running", flush=True)).start()
     read(result)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -38,7 +51,7 @@ print(session.sql("select count(*) from thread").fetchall(), flush=True)
 
 class Interrupts(unittest.TestCase):
     def interrupt(self, read):
-        program = PROGRAM.format(trace=str(EVENTS), sql=ENDLESS, read=f"    {read}")
+        program = PROGRAM.format(trace=str(EVENTS), sql=ENDLESS, read=read)
         child = subprocess.Popen(
             [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -63,7 +76,9 @@ class Interrupts(unittest.TestCase):
             "result.to_pandas()",
             "result.to_polars()",
             "result.to_reader().read_all()",
-            "import pyarrow; pyarrow.table(result)",
+            "stream(pyarrow.table, result)",
+            "stream(polars.DataFrame, result)",
+            "stream(pandas.DataFrame.from_arrow, result)",
         ):
             with self.subTest(read=read):
                 self.interrupt(read)
@@ -95,8 +110,8 @@ def handler(*_):
     raise Done
 
 signal.signal(signal.SIGUSR1, handler)
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
 try:
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
     session.sql({ENDLESS!r}).fetchall()
 except Done:
     print("done")

@@ -70,7 +70,8 @@ class Mistakes(unittest.TestCase):
         # The last row fails: the query has begun.
         sql = "select cast(name as bigint) from slice"
         result = self.session.sql(sql)
-        for read in (result.fetchall, result.to_arrow, result.to_pandas, result.to_polars, result.collect):
+        read_all = lambda: result.to_reader().read_all()
+        for read in (read_all, result.fetchall, result.to_arrow, result.to_pandas, result.to_polars, result.collect):
             with self.subTest(read=read), self.assertRaises(esatto.Error) as caught:
                 read()
             self.assertIn("Cannot cast", str(caught.exception))
