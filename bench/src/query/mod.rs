@@ -1,8 +1,8 @@
 //! Group `query`: SQL over traces. Peers are DuckDB over the same Parquet, and Perfetto's trace
 //! processor as WebAssembly.
 //!
-//! The programs of the workspace `query/` are built by cargo in that workspace and run as processes,
-//! so the benches do not depend on DataFusion.
+//! The programs of the workspace `query/` are built by cargo in that workspace and run as
+//! processes, so the benches do not depend on DataFusion.
 
 mod cluster;
 mod engine;

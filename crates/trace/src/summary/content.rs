@@ -21,8 +21,8 @@ use crate::tables::{Arg, Row, Table as _, Tables};
 use crate::trace::TrackType;
 use hashbrown::{HashMap, HashSet};
 
-/// Distance between the packets of a program and the recording from which on it is told. Events of a
-/// program before its session are nearer.
+/// Distance between the packets of a program and the recording that is told. Events of a program
+/// before its session are nearer.
 const MIN_APART_NS: u64 = 600_000_000_000;
 /// Data source of kernel events from before the start of the machine.
 const FROZEN_FTRACE: &[u8] = b"linux.frozen_ftrace";
