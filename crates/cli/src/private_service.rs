@@ -23,7 +23,10 @@ pub(crate) struct PrivateService {
 
 impl PrivateService {
     pub(crate) fn start() -> Result<Self, Failure> {
-        let folder = Folder::create().attempt(|| "cannot make a folder for private sockets".to_owned())?;
+        let folder = Folder::create().map_err(|why| {
+            Failure::new("cannot make a folder for private sockets in /tmp", why)
+                .hint("make /tmp writable, or name another folder in XDG_RUNTIME_DIR or TMPDIR")
+        })?;
         let producer = Address::Path(folder.path().join("producer"));
         let consumer = Address::Path(folder.path().join("consumer"));
         let options = Options::new(producer.clone(), consumer.clone());
@@ -48,6 +51,9 @@ impl PrivateService {
     }
 }
 
+/// Longest path of a folder in which the folder is made: that of a socket may have 106 bytes.
+const LONGEST_PLACE: usize = 64;
+
 /// A new folder with mode 0700. When dropped, it is removed with all its content.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
@@ -56,11 +62,17 @@ impl Folder {
     pub(crate) fn create() -> io::Result<Self> {
         let mut random = [0; 8];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        // In /tmp and not in $TMPDIR, because a socket's path may have at most 106 bytes.
-        let path = Path::new("/tmp").join(format!("esatto-{:016x}", u64::from_ne_bytes(random)));
+        let name = format!("esatto-{:016x}", u64::from_ne_bytes(random));
         // This fails if the folder exists, so no other user can have put something into it.
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
+        let make = |place: PathBuf| {
+            let path = place.join(&name);
+            fs::DirBuilder::new().mode(0o700).create(&path).map(|()| Self(path))
+        };
+        make(PathBuf::from("/tmp")).or_else(|error| {
+            let others = ["XDG_RUNTIME_DIR", "TMPDIR"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+            let fits = |place: &PathBuf| place.is_absolute() && place.as_os_str().len() <= LONGEST_PLACE;
+            others.filter(fits).find_map(|place| make(place).ok()).ok_or(error)
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {

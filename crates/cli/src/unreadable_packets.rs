@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn marks(sequence: u32, flags: u32, is_after_loss: bool) -> PacketMarks {
-        PacketMarks { machine: 0, sequence, flags, is_after_loss }
+        PacketMarks { sequence, flags, is_after_loss, ..PacketMarks::default() }
     }
 
     #[test]

@@ -235,3 +235,16 @@ fn a_file_that_cannot_be_read_back_may_have_events() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("No event was recorded"), "{said}");
 }
+
+#[test]
+fn a_closed_stdout_is_no_target() {
+    let harness = Harness::new();
+    let mut shell = harness.command("sh");
+    let script =
+        "\"$0\" record -o - -- true >&-; closed=$?; \"$0\" record -o - -- true > /dev/null; echo \"$closed $?\"";
+    let output = shell.args(["-c", script]).arg(esatto_bin()).output().expect("it runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("cannot write -: stdout is closed"), "{stderr}");
+    // The status of a recording without an event is 3.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 3\n", "{stderr}");
+}

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Output;
@@ -15,10 +15,21 @@ use super::file_names::name_beside;
 use super::kind::Kind;
 use super::named_pipe::open_pipe;
 
+/// Returns whether stdout was closed when the program began. Rust opens `/dev/null` in its place, for
+/// reading and writing, as nobody does who means it.
+fn is_stand_in(stdout: &io::Stdout) -> bool {
+    let Ok(meta) = rustix::fs::fstat(stdout) else { return true };
+    let is_null = meta.st_rdev == rustix::fs::makedev(1, 3) && FileType::from_raw_mode(meta.st_mode).is_char_device();
+    is_null && rustix::fs::fcntl_getfl(stdout).is_ok_and(|flags| flags & OFlags::ACCMODE == OFlags::RDWR)
+}
+
 /// Opens the file at `path`, or plans it. Returns the name of the file that this leads to.
 pub(super) fn open(path: &Path) -> io::Result<(File, Kind, PathBuf)> {
     let opened = |file, kind| Ok((file, kind, path.to_owned()));
     if Output::is_stdout(path) {
+        if is_stand_in(&io::stdout()) {
+            return Err(io::Error::other("stdout is closed"));
+        }
         return opened(io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given);
     }
     if path == Path::new("/dev/stderr") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
