@@ -15,8 +15,8 @@ use super::file_names::name_beside;
 use super::kind::Kind;
 use super::named_pipe::open_pipe;
 
-/// Returns whether stdout was closed when the program began. Rust opens `/dev/null` in its place, for
-/// reading and writing, as nobody does who means it.
+/// Returns whether stdout was closed when the program began. Rust opens `/dev/null` in its place,
+/// for reading and writing, as nobody does who means it.
 fn is_stand_in(stdout: &io::Stdout) -> bool {
     let Ok(meta) = rustix::fs::fstat(stdout) else { return true };
     let is_null = meta.st_rdev == rustix::fs::makedev(1, 3) && FileType::from_raw_mode(meta.st_mode).is_char_device();
