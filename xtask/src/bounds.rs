@@ -30,7 +30,10 @@ const CRATES: &[&str] = &[
     "cli",
 ];
 
-/// File under `crates/` and name of a constant.
+/// The workspace of queries. Files of it have this before their path on the page.
+const QUERY: &str = "query";
+
+/// File under `crates/`, or of the workspace of queries, and name of a constant.
 type Key = (String, String);
 
 /// Checks that the page has every bound, with its value.
@@ -46,6 +49,13 @@ pub(crate) fn run() -> Result<(), String> {
     for name in CRATES {
         collect(&crates, &crates.join(name).join("src"), &mut constants)?;
     }
+    let query = shell::root().join(QUERY);
+    for folder in fs::read_dir(&query).map_err(|error| format!("{}: {error}", query.display()))? {
+        let sources = folder.map_err(|error| format!("{}: {error}", query.display()))?.path().join("src");
+        if sources.is_dir() {
+            collect(&shell::root(), &sources, &mut constants)?;
+        }
+    }
     let differences = differences(&page, &constants);
     if differences.is_empty() {
         println!("bounds: {} constants agree with {PAGE}", constants.keys().filter(|(_, name)| is_bound(name)).count());
@@ -60,19 +70,19 @@ fn is_bound(name: &str) -> bool {
     name.starts_with("MAX_") || name.contains("_BUDGET") || name.contains("_PER_")
 }
 
-/// All constants in a folder, with their values.
-fn collect(crates: &Path, folder: &Path, constants: &mut BTreeMap<Key, String>) -> Result<(), String> {
+/// All constants in a folder, with their values. Their paths begin at `root`.
+fn collect(root: &Path, folder: &Path, constants: &mut BTreeMap<Key, String>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.is_dir() {
             // Tests have bounds of their own.
             if !path.ends_with("tests") {
-                collect(crates, &path, constants)?;
+                collect(root, &path, constants)?;
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let file = path.strip_prefix(crates).unwrap_or(&path).to_string_lossy().into_owned();
+            let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             for (name, expression) in constants_of(&text) {
                 constants.entry((file.clone(), name)).or_insert(expression);
             }
@@ -119,7 +129,7 @@ fn differences(page: &str, constants: &BTreeMap<Key, String>) -> Vec<String> {
                 None => number(value).is_some_and(|value| evaluate(expression, &key.0, constants) == Some(value)),
             };
             if !is_same {
-                differences.push(format!("{PAGE}: {} is {value}, in crates/{} it is {expression}", key.1, key.0));
+                differences.push(format!("{PAGE}: {} is {value}, in {} it is {expression}", key.1, key.0));
             }
         }
         listed.insert(key);
@@ -127,12 +137,12 @@ fn differences(page: &str, constants: &BTreeMap<Key, String>) -> Vec<String> {
     listed.extend(exceptions(page));
     for (file, name) in &listed {
         if !constants.contains_key(&(file.clone(), name.clone())) {
-            differences.push(format!("{PAGE}: there is no constant {name} in crates/{file}"));
+            differences.push(format!("{PAGE}: there is no constant {name} in {file}"));
         }
     }
     for (file, name) in constants.keys().filter(|(_, name)| is_bound(name)) {
         if !listed.contains(&(file.clone(), name.clone())) {
-            differences.push(format!("{PAGE}: {name} of crates/{file} is missing: add a row"));
+            differences.push(format!("{PAGE}: {name} of {file} is missing: add a row"));
         }
     }
     differences
