@@ -46,12 +46,28 @@ impl Program {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Sends a signal; a program that has ended does not mind.
+    /// Sends a signal; a program that has ended does not mind. After [`Signal::STOP`] all of its
+    /// threads stand still.
     pub fn signal(&self, signal: Signal) {
         if self.ended.is_none() {
             let pid = rustix::process::Pid::from_child(&self.child);
             let _ = rustix::process::kill_process(pid, signal);
+            if signal == Signal::STOP {
+                // On a busy machine the first thread that handles it may have to wait for a CPU.
+                wait_until(&format!("{} stands still", self.name), || self.stands_still().then_some(()));
+            }
         }
+    }
+
+    /// Returns whether no thread of the program runs any more.
+    fn stands_still(&self) -> bool {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", self.pid())) else { return true };
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The state follows the name, which may have any characters. A thread may have ended.
+            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            state.is_none_or(|state| "TtZX".contains(state))
+        })
     }
 
     /// Kills it with SIGKILL and waits until it is gone.
@@ -106,7 +122,7 @@ impl Program {
             if self.log().contains(text) {
                 return Some(());
             }
-            assert!(self.is_running(), "{name} ended without printing '{text}'");
+            assert!(self.is_running(), "{name} ended without printing '{text}':\n{}", self.log());
             None
         });
     }
