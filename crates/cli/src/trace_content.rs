@@ -349,8 +349,9 @@ fn note_mark(marks: &mut PacketMarks, found: &Field<'_>) {
         field::SEQUENCE_FLAGS => marks.flags |= found.as_u32(),
         field::INCREMENTAL_STATE_CLEARED if found.as_u64() != 0 => marks.flags |= STATE_CLEARED,
         field::PREVIOUS_PACKET_DROPPED => {
-            marks.is_after_loss = found.as_u64() != 0;
-            marks.is_after_full_memory = found.as_u64() & SMB_FULL != 0;
+            // The service may add a mark of its own to that of the program.
+            marks.is_after_loss |= found.as_u64() != 0;
+            marks.is_after_full_memory |= found.as_u64() & SMB_FULL != 0;
         }
         _ => {}
     }
