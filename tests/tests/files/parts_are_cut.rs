@@ -121,7 +121,11 @@ fn of_many_kernel_events_in_the_compact_form() {
                 }
                 let compact = compact.bytes(5, "first").bytes(5, "second");
                 let bundle = Proto::new().int(1, cpu).message(4, &compact);
-                trace.extend(Proto::new().message(1, &Proto::new().int(10, 1).message(1, &bundle)).0);
+                // One that has no event, but is kept, because it tells that events were lost.
+                let mark = Proto::new().int(1, cpu).int(3, 1);
+                for bundle in [bundle, mark] {
+                    trace.extend(Proto::new().message(1, &Proto::new().int(10, 1).message(1, &bundle)).0);
+                }
             }
         }
         let whole = harness.write("t.pftrace", trace);

@@ -29,46 +29,53 @@ const WAKINGS: [u32; 6] = [
     compact_sched::field::WAKING_COMMON_FLAGS,
 ];
 
-/// Returns a packet with the events of its bundle that are in an interval; `None` if there are
-/// none.
-pub(super) fn cut(packet: &[u8], (from, to): (i64, i64)) -> Option<Vec<u8>> {
+/// The part of a bundle in an interval.
+pub(super) struct Part {
+    pub(super) packet: Vec<u8>,
+    /// It has events, and not only descriptions and marks of losses.
+    pub(super) has_events: bool,
+}
+
+/// Returns a packet with the events of its bundle that are in an interval; `None` if nothing is
+/// kept.
+pub(super) fn cut(packet: &[u8], (from, to): (i64, i64)) -> Option<Part> {
     let bundle = last(packet, packet_field::FTRACE_EVENTS)?;
     let bundle = bundle.as_bytes();
     // The clock is one of the kernel's own, which is not converted.
     if last(bundle, field::FTRACE_CLOCK).is_some_and(|clock| clock.as_u64() != 0) {
-        return Some(packet.to_vec());
+        return Some(Part { packet: packet.to_vec(), has_events: true });
     }
     let is_inside = |time: u64| i64::try_from(time).is_ok_and(|time| (from..=to).contains(&time));
     let mut kept = Vec::with_capacity(bundle.len());
-    let mut has_content = false;
+    let (mut has_content, mut has_events) = (false, false);
     for (found, bytes) in raw_fields(bundle) {
         match found.id {
             field::EVENT => {
                 if last(found.as_bytes(), TIMESTAMP).is_some_and(|time| !is_inside(time.as_u64())) {
                     continue;
                 }
-                has_content = true;
+                has_events = true;
                 kept.extend_from_slice(bytes);
             }
             field::COMPACT_SCHED => {
                 if let Some(compact) = cut_compact(found.as_bytes(), &is_inside) {
-                    has_content = true;
+                    has_events = true;
                     append_message(&mut kept, field::COMPACT_SCHED, &compact);
                 }
             }
             field::LOST_EVENTS | field::ERROR | field::GENERIC_EVENT_DESCRIPTORS => {
-                has_content = true;
+                has_content |= found.id != field::LOST_EVENTS || found.as_u64() != 0;
                 kept.extend_from_slice(bytes);
             }
             _ => kept.extend_from_slice(bytes),
         }
     }
-    if !has_content {
+    if !has_content && !has_events {
         return None;
     }
     let mut packet = without(packet, |id| id == packet_field::FTRACE_EVENTS);
     append_message(&mut packet, packet_field::FTRACE_EVENTS, &kept);
-    Some(packet)
+    Some(Part { packet, has_events })
 }
 
 /// Returns a packet with only the last switch before a time, and its processor. A reader needs it

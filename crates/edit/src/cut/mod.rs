@@ -140,14 +140,16 @@ impl Cut {
                 if let Some((cpu, switch)) = switch {
                     self.switches.insert((found.machine, cpu), switch);
                 }
-                let Some(bundle) = ftrace::cut(bytes, range) else { return self.strip(packet, &found, &mut keep) };
-                let cpu = ftrace::cpu(packet);
-                self.counts.events += 1;
-                // Its packet is not of the interval, so it is not counted.
-                if let Some(switch) = self.switches.remove(&(found.machine, cpu)) {
-                    keep(&switch)?;
+                let Some(part) = ftrace::cut(bytes, range) else { return self.strip(packet, &found, &mut keep) };
+                if part.has_events {
+                    let cpu = ftrace::cpu(packet);
+                    self.counts.events += 1;
+                    // Its packet is not of the interval, so it is not counted.
+                    if let Some(switch) = self.switches.remove(&(found.machine, cpu)) {
+                        keep(&switch)?;
+                    }
                 }
-                self.keep(&found, &bundle, &mut keep)
+                self.keep(&found, &part.packet, &mut keep)
             }
             _ if payload == 0 || KEPT.contains(&payload) => {
                 if payload == field::TRACK_DESCRIPTOR {
