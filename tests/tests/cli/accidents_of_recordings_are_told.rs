@@ -51,6 +51,23 @@ fn a_second_signal_ends_it_at_once_and_the_file_stays() {
     drop(service);
 }
 
+/// `timeout(1)` sends its signal to the program, and at once to its group.
+#[test]
+fn two_signals_at_once_are_one() {
+    let harness = Harness::new();
+    let _programs = programs(&harness);
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut record = harness.start("record", &mut record(&harness, &["-o", "trace", "--force"]));
+        wait_until("events are in the file", || (events(&harness.path("trace")) > 50).then_some(()));
+        for _ in 0..3 {
+            record.signal(signal);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        record.wait_ok();
+        assert!(record.log().contains("Wrote "), "{}", record.log());
+    }
+}
+
 #[test]
 fn a_reader_of_standard_output_that_goes_away_is_told() {
     let harness = Harness::new();
