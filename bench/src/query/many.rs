@@ -22,6 +22,10 @@ const BYTES: u64 = 5_000_000;
 const SMALL: u64 = 50_000;
 /// Numbers of small traces.
 const NUMBERS: [usize; 4] = [10, 100, 1000, 10_000];
+/// Limit of the memory for a thousand traces: they do not all stay open.
+const MEMORY: &str = "2G";
+/// Limit for small traces: a thousand of them do not all stay open.
+const SMALL_MEMORY: &str = "64M";
 /// The question.
 const SQL: &str = "select name, count(*) as n, sum(dur) as total from slice group by name order by total desc limit 10";
 
@@ -39,9 +43,9 @@ fn folder_of(folder: &Path, traces: usize, bytes: u64) -> Result<(PathBuf, u64),
     Ok((own, bytes))
 }
 
-fn ask(program: &Path, folder: &Path, args: &[&str]) -> Result<Run, String> {
+fn ask(program: &Path, folder: &Path, memory: &str, args: &[&str]) -> Result<Run, String> {
     let mut command = Command::new(program);
-    command.args(args).arg(folder.join("*.pftrace")).arg(SQL).args(["--format", "csv", "--memory-limit", "2G"]);
+    command.args(args).arg(folder.join("*.pftrace")).arg(SQL).args(["--format", "csv", "--memory-limit", memory]);
     run(&mut command)
 }
 
@@ -53,9 +57,9 @@ pub(super) fn thousand(options: &Options, programs: &Programs, folder: &Path) ->
     let rounds = options.rounds_or(1);
     for round in 0..rounds {
         eprintln!("bench: query, traces, round {} of {rounds}", round + 1);
-        one.push(ask(&programs.query, &own, &["--threads", "1"])?);
-        two.push(ask(&programs.query, &own, &["--threads", "2"])?);
-        on_cluster.push(ask(&programs.query, &own, &["--cluster", &cluster.address])?);
+        one.push(ask(&programs.query, &own, MEMORY, &["--threads", "1"])?);
+        two.push(ask(&programs.query, &own, MEMORY, &["--threads", "2"])?);
+        on_cluster.push(ask(&programs.query, &own, MEMORY, &["--cluster", &cluster.address])?);
     }
     let label = |what: &str| format!("{THOUSAND} traces of {:.1} MB, one aggregate: {what}", bytes as f64 / MB);
     let seconds = |runs: &[Run]| stats::median(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
@@ -86,7 +90,7 @@ pub(super) fn growth(options: &Options, programs: &Programs, folder: &Path) -> R
         let mut runs = Vec::new();
         for round in 0..rounds {
             eprintln!("bench: query, growth, {number} traces, round {} of {rounds}", round + 1);
-            runs.push(ask(&programs.query, &own, &["--threads", "2"])?);
+            runs.push(ask(&programs.query, &own, SMALL_MEMORY, &["--threads", "2"])?);
         }
         let seconds = stats::median(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
         let peak = runs.iter().map(|run| run.peak_bytes).fold(0.0, f64::max);

@@ -25,7 +25,7 @@ const GROUP: &str = "query";
 const DUCKDB: &str = "DuckDB 2.0.1";
 const MB: f64 = 1e6;
 /// Bytes of a trace of about ten million slices.
-const TEN_MILLION_SLICES: u64 = 560_000_000;
+const TEN_MILLION_SLICES: u64 = 360_000_000;
 /// Bytes of the traces that are exported.
 const EXPORTED: u64 = 100_000_000;
 /// Times that each engine answers in a round.
