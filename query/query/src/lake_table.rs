@@ -211,7 +211,8 @@ impl TableProvider for LakeTable {
         let source = Arc::new(source);
         let config = FileScanConfigBuilder::new(self.traces.url.clone(), source)
             .with_file_groups(groups)
-            .with_constraints(self.constraints.clone())
+            // Without constraints: DataFusion does not number their columns anew in projections, so
+            // it leaves out sorts that are needed.
             .with_statistics(statistics)
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)

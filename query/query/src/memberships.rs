@@ -43,8 +43,11 @@ pub(crate) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// Rewrites a condition between `AND`.
 fn part_of_condition(part: Expr, input: &LogicalPlan) -> Result<Expr> {
     let is_alone = match &part {
-        Expr::InSubquery(_) => true,
-        Expr::Not(inner) => matches!(**inner, Expr::InSubquery(_)),
+        Expr::InSubquery(membership) => !membership.negated || is_set_for_all(membership),
+        Expr::Not(inner) => match &**inner {
+            Expr::InSubquery(membership) => membership.negated || is_set_for_all(membership),
+            _ => false,
+        },
         _ => false,
     };
     if is_alone {
@@ -58,6 +61,13 @@ fn part_of_condition(part: Expr, input: &LogicalPlan) -> Result<Expr> {
         expr => Ok(Transformed::no(expr)),
     })?;
     Ok(rewritten.data)
+}
+
+/// True if the subquery has the same rows for each row outside, whose value differs. Only then the
+/// join that knows of NULL is right: it takes NULL for unknown even if the set of a row is empty,
+/// and it needs a column.
+fn is_set_for_all(membership: &InSubquery) -> bool {
+    membership.subquery.outer_ref_columns.is_empty() && !membership.expr.column_refs().is_empty()
 }
 
 /// Returns an expression that is NULL where `x IN (SELECT …)` is; `None` if it never is.

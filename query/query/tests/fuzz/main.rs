@@ -43,6 +43,9 @@ const REFUSALS: &[(&str, &str)] = &[
     ("Physical plan does not support logical expression Exists", "DataFusion has EXISTS in conditions only"),
     ("Physical plan does not support logical expression ScalarSubquery", "DataFusion has none in aggregates"),
     ("Physical input schema should be the same as the one", "DataFusion is at odds with itself about what may be NULL"),
+    ("Conflicting ordering requirements in aggregate functions", "DataFusion sorts for one aggregate only"),
+    ("HAVING clause references: ", "DataFusion wants groups for a condition without columns"),
+    ("Out of Range Error: Overflow in multiplication", "DuckDB moves the operation to rows that a condition excludes"),
     (
         "null_aware anti join only supports single column join key",
         "DataFusion has no NOT IN (SELECT …) with correlation",

@@ -51,6 +51,18 @@ fn a_filter_stays_on_its_side_of_a_join() {
     assert_eq!(csv(&[&lake.to_string_lossy()], sql), expected);
 }
 
+/// DataFusion alone takes the first column of the answer for a key here, and sorts by no other.
+#[test]
+fn rows_are_sorted_by_all_columns() {
+    let lake = folder("sorted").join("lake");
+    let traces = strs(all_traces());
+    export(&traces, &lake, &["--jobs", "1"]);
+    let sql = "select real_value as a, int_value as b, trace_uuid as c,
+            ntile(1) over (partition by real_value order by trace_file, id) as d
+        from args order by 1 nulls last, 4 desc, 3 desc, 2 desc limit 11";
+    assert_eq!(csv(&[&lake.to_string_lossy()], sql), csv(&traces, sql));
+}
+
 #[test]
 fn the_same_trace_is_exported_once() {
     let folder = folder("once");

@@ -112,7 +112,10 @@ fn null_is_not_false_beside_a_membership() {
     assert_eq!(count("x > 5 or x not in (select y from n)"), "0\n");
     assert_eq!(count("not (x > 5 or x in (select y from n))"), "0\n");
     assert_eq!(count("not (x > 5 or x in (select y from n where y is not null))"), "1\n");
+    assert_eq!(count("5 not in (select y from n)"), "0\n");
+    assert_eq!(count("5 not in (select y from n where y is not null)"), "3\n");
     // Nothing is in an empty set, not even NULL.
+    assert_eq!(count("x not in (select y from n where n.y = v.x)"), "2\n");
     assert_eq!(count("x > 5 or x not in (select y from n where y > 5)"), "3\n");
 }
 
