@@ -310,7 +310,7 @@ const MAX_D: u8 = if x { 1 } else { 2 };
         let end = "\n## Others\n\n- `MAX_D` (`a/src/x.rs`): none.\n";
         let check = |rows: &[String]| differences(&(rows.concat() + end), &sources());
         assert_eq!(check(&[row("4 KiB", "MAX_A"), row("`1 << (2 + 3)`", "B_PER_C")]), Vec::<String>::new());
-        assert!(check(&[row("4 KiB", "MAX_A")])[0].contains("B_PER_C of crates/a/src/x.rs is missing"));
+        assert!(check(&[row("4 KiB", "MAX_A")])[0].contains("B_PER_C of a/src/x.rs is missing"));
         let wrong = check(&[row("5 KiB", "MAX_A"), row("32", "B_PER_C"), row("1", "MAX_Z")]);
         assert!(wrong[0].contains("MAX_A is 5 KiB") && wrong[0].contains("it is 4 * 1024"), "{wrong:?}");
         assert!(wrong[1].contains("no constant MAX_Z"), "{wrong:?}");

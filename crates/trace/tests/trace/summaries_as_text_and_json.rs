@@ -73,6 +73,7 @@ fn json_has_stable_keys() {
         "data_source_problems",
         "distinct_arguments",
         "duration_ns",
+        "early_ftrace_events",
         "end_ns",
         "errors",
         "first_packet_ns",
