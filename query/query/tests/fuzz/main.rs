@@ -145,8 +145,14 @@ impl Findings {
     fn error(&mut self, place: &str, error: &str, sql: &str) {
         match REFUSALS.iter().find(|(part, _)| error.contains(part)) {
             Some((part, _)) => *self.refusals.entry(part).or_default() += 1,
-            None => self.differences.push(format!("{place}: {error}\n  {sql}")),
+            None => self.difference(format!("{place}: {error}\n  {sql}")),
         }
+    }
+
+    /// Notes a difference, and prints it at once: a run can be long.
+    fn difference(&mut self, text: String) {
+        println!("{text}");
+        self.differences.push(text);
     }
 
     fn finish(self) {
@@ -205,7 +211,7 @@ fn random_queries_have_the_rows_of_duckdb() {
             match engines.ask(number, &query.sql) {
                 Ok(rows) => {
                     if let Some(difference) = rows::difference(&rows, &expected, query.is_ordered) {
-                        findings.differences.push(format!("{place}: {difference}\n  {sql}"));
+                        findings.difference(format!("{place}: {difference}\n  {sql}"));
                     }
                 }
                 Err(error) => findings.error(&place, &error, &sql),
@@ -254,10 +260,14 @@ fn parts_of_random_queries_make_up_the_whole() {
         };
         if let [Some(a), Some(b), Some(c)] = parts {
             let parts = [a, b, c].concat();
-            findings.differences.extend(rows::difference(&parts, &whole, false).map(show));
+            if let Some(difference) = rows::difference(&parts, &whole, false) {
+                findings.difference(show(difference));
+            }
         }
-        if let (Some(counts), Some(truths)) = (counts, truths) {
-            findings.differences.extend(rows::difference(&counts, &truths, true).map(show));
+        if let (Some(counts), Some(truths)) = (counts, truths)
+            && let Some(difference) = rows::difference(&counts, &truths, true)
+        {
+            findings.difference(show(difference));
         }
     });
 }

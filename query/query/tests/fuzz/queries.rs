@@ -113,7 +113,7 @@ impl Generator<'_> {
                 _ => {
                     // DuckDB has no full join without an equality.
                     let join = *self.random.of(&["join", "left join", "right join"]);
-                    let on = self.truth(&both, 1);
+                    let on = self.condition_of_join(&both);
                     return Some((format!(" {join} {} {alias} on {on}", table.name), both));
                 }
             }
@@ -122,12 +122,25 @@ impl Generator<'_> {
         };
         let both = together(scope, &table_scope(table, &alias));
         if self.random.chance(30) {
-            let subqueries = core::mem::take(&mut self.subqueries);
-            on += &format!(" and {}", self.truth(&both, 1));
-            self.subqueries = subqueries;
+            on += &format!(" and {}", self.condition_of_join(&both));
         }
         let join = *self.random.of(&["join", "join", "left join", "left join", "right join", "full join"]);
         Some((format!(" {join} {} {alias} on {on}", table.name), both))
+    }
+
+    /// A condition that is not constant: DataFusion 55 counts wrongly after an outer join whose
+    /// condition is always false.
+    fn condition_of_join(&mut self, scope: &Scope) -> String {
+        let kind = self.any_type(scope);
+        let Some(column) = self.column(scope, kind) else { return "true".to_owned() };
+        let column = column.expr.sql;
+        let other = if self.random.chance(50) { self.column(scope, kind).map(|other| other.expr.sql) } else { None };
+        let other = other.filter(|other| *other != column).unwrap_or_else(|| self.literal(scope, kind).sql);
+        match self.random.below(5) {
+            0 => format!("({column} is distinct from {other})"),
+            1 => format!("({column} is not null)"),
+            _ => format!("({column} {} {other})", self.random.of(&["=", "<>", "<", "<=", ">", ">="])),
+        }
     }
 
     fn condition(&mut self, scope: &Scope) -> String {
