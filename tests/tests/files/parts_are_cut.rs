@@ -52,6 +52,10 @@ fn compare_from(harness: &Harness, whole: &Path, seed: u64, first_query: usize) 
             assert_eq!(theirs.len(), ours.len(), "{} from {from} to {to}, query {query}", whole.display());
             rows += theirs.len();
         }
+        // The thread that runs at the begin of the interval, and none before it.
+        let early = format!("select cpu, count(*) as n from sched where ts < {from} group by cpu");
+        let early = tp::rows(&part, &early);
+        assert!(early.iter().all(|row| row.int("n") == 1), "{} from {from}: {early:?}", whole.display());
         let sizes = [whole, &part].map(|file| std::fs::metadata(file).expect("it is there").len());
         assert!(to - from > (end - start) / 2 || sizes[1] < sizes[0], "{sizes:?}");
         let names = |file| -> Vec<String> {
