@@ -87,7 +87,9 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
 fn apart(summary: &Summary) -> Option<Notice> {
     let apart = summary.sequences.iter().filter_map(|sequence| Some((sequence.pid, sequence.apart_ns?)));
     let apart: BTreeMap<Option<i32>, i64> = apart.collect();
-    let (_, &ns) = apart.first_key_value()?;
+    if apart.is_empty() {
+        return None;
+    }
     let name = |pid: Option<i32>| {
         let Some(pid) = pid else { return "an unknown program".to_owned() };
         let process = summary.processes.iter().find(|process| process.pid == i64::from(pid));
@@ -96,15 +98,19 @@ fn apart(summary: &Summary) -> Option<Notice> {
             None => format!("process {pid}"),
         }
     };
-    let names: Vec<String> = apart.keys().take(NAMED_PROGRAMS).map(|pid| name(*pid)).collect();
+    // Programs may be in different namespaces.
+    let place = |ns: i64| {
+        let hours = (ns.unsigned_abs() / 1_000_000_000) as f64 / 3600.0;
+        format!("{hours:.1} h {}", if ns < 0 { "before" } else { "after" })
+    };
+    let named = apart.iter().take(NAMED_PROGRAMS);
+    let names: Vec<String> = named.map(|(pid, ns)| format!("{} lie {} it", name(*pid), place(*ns))).collect();
     let more = if apart.len() > NAMED_PROGRAMS {
         format!(" and {} more", apart.len() - NAMED_PROGRAMS)
     } else {
         String::new()
     };
-    let side = if ns < 0 { "before" } else { "after" };
-    let hours = (ns.unsigned_abs() / 1_000_000_000) as f64 / 3600.0;
-    let title = format!("the events of {}{more} lie {hours:.1} h {side} the recording", names.join(", "));
+    let title = format!("events are far from the recording: those of {}{more}", names.join(", of "));
     let mut notice = notice(
         NoticeLevel::Warning,
         title,
