@@ -12,6 +12,7 @@ use esatto_schema::trace_packet::field;
 use esatto_schema::{clock_snapshot, trace_config, tracing_service_event as event};
 use esatto_trace::{PacketTimes, SessionProgress};
 
+use crate::cut::event_times;
 use crate::merged_stats::MergedStats;
 use crate::packet::{append_message, last, without};
 
@@ -70,6 +71,8 @@ pub struct Merge {
     stats: MergedStats,
     /// Progress of the sessions, and whether the service itself wrote the file.
     progress: BTreeMap<usize, (SessionProgress, bool)>,
+    /// Times of the first and the last kernel event, by machine and trace.
+    kernel_events: BTreeMap<(u32, usize), (i64, i64)>,
 }
 
 impl Merge {
@@ -134,6 +137,27 @@ impl Merge {
         if last(packet, field::TRACE_STATS).is_some() {
             self.stats.note(self.trace, packet);
         }
+        if let Some((from, to)) = event_times(packet) {
+            let machine = last(packet, field::MACHINE_ID).map_or(0, |machine| machine.as_u32());
+            let (first, last) = self.kernel_events.entry((machine, self.trace)).or_insert((from, to));
+            (*first, *last) = (from.min(*first), to.max(*last));
+        }
+    }
+
+    /// Returns the longest time in nanoseconds between the kernel events of two traces of a
+    /// machine, of which no trace has any; `None` if there is none. Readers let threads run and
+    /// system calls last through it.
+    pub fn kernel_gap(&self) -> Option<i64> {
+        let mut spans: Vec<_> = self.kernel_events.iter().map(|((machine, _), span)| (*machine, *span)).collect();
+        spans.sort_unstable();
+        let mut longest = None;
+        let mut before: Option<(u32, i64)> = None;
+        for (machine, (from, to)) in spans {
+            let end = before.filter(|(of, _)| *of == machine).map(|(_, end)| end);
+            longest = longest.max(end.map(|end| from.saturating_sub(end)).filter(|gap| *gap > 0));
+            before = Some((machine, end.map_or(to, |end| end.max(to))));
+        }
+        longest
     }
 
     /// Returns the last packets of the result, after all others: the statistics of all traces, and

@@ -61,6 +61,7 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
         early.remedy = "Record outside of the namespace.".to_owned();
         notices.push(early);
     }
+    notices.extend(scheduling_gap(summary));
     if summary.interning_errors > 0 {
         let title = format!("{} names were used but never sent", summary.interning_errors);
         notices.push(notice(NoticeLevel::Warning, title, ""));
@@ -81,6 +82,21 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
     }
     notices.extend(losses.iter().filter(|loss| loss.expected).map(|loss| of_loss(summary, loss)));
     notices
+}
+
+/// Tells the time without kernel events through which threads seem to run.
+fn scheduling_gap(summary: &Summary) -> Option<Notice> {
+    let (from, to) = summary.scheduling_gap_ns?;
+    let begin = summary.bounds_ns.map_or(from, |(begin, _)| begin);
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    let title = format!(
+        "no thread was switched for {:.3} s, from {:.3} s after the begin",
+        seconds(to.saturating_sub(from)),
+        seconds(from.saturating_sub(begin))
+    );
+    let text = "The trace is several recordings in one, or the machine slept. Threads and system calls that seem to \
+                last through it did not.";
+    Some(notice(NoticeLevel::Warning, title, text))
 }
 
 /// Names the programs whose times are not those of the recording.

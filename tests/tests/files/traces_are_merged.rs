@@ -168,6 +168,52 @@ fn recordings_of_the_kernel_in_any_order() {
     });
 }
 
+/// A recording in which two threads take turns on a processor, every millisecond for a second.
+fn turns(first: u64) -> Vec<u8> {
+    let thread = |at: u64| (at % 2 + 1, format!("turn-{}", at % 2));
+    let mut bundle = Proto::new().int(1, 0);
+    for at in 0..=1000 {
+        let ((from, from_name), (to, to_name)) = (thread(at), thread(at + 1));
+        let before = Proto::new().bytes(1, from_name).int(2, from).int(3, 120).int(4, 0);
+        let switch = before.bytes(5, to_name).int(6, to).int(7, 120);
+        bundle = bundle.message(2, &Proto::new().int(1, first + at * 1_000_000).int(2, from).message(4, &switch));
+    }
+    Proto::new().message(1, &Proto::new().int(10, 2).message(1, &bundle)).0
+}
+
+#[test]
+fn a_time_between_recordings_of_the_kernel_is_told() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let harness = Harness::new();
+        const SECOND: u64 = 1_000_000_000;
+        let at = |seconds: u64| harness.write(&format!("at-{seconds}"), turns(seconds * SECOND));
+        let (early, next, late) = (at(10), at(11), at(20));
+        let merge = |parts: [&Path; 2]| {
+            let merged = harness.path("merged");
+            let output = esatto(&[&"merge", &parts[0], &parts[1], &"--force", &"-o", &merged]);
+            assert!(output.status.success(), "{}", said(&output));
+            let checked = esatto(&[&"check", &merged]);
+            assert!(checked.status.success(), "nothing was lost");
+            (said(&output), String::from_utf8_lossy(&checked.stdout).into_owned(), merged)
+        };
+        // A part follows another one at once: nothing is told.
+        let (told, checked, merged) = merge([&next, &early]);
+        assert!(!told.contains("kernel events") && checked.lines().count() == 1, "{told}{checked}");
+        assert_eq!(info(&merged)["scheduling_gap_ns"], serde_json::Value::Null);
+        // The trace processor and we let a thread run from one recording to the other.
+        for parts in [[&*early, &*late], [&*late, &*early]] {
+            let (told, checked, merged) = merge(parts);
+            assert!(told.contains("Up to 9.000 s between the recordings have no kernel events"), "{told}");
+            assert!(checked.contains("no thread was switched for 9.000 s, from 1.000 s after the begin"), "{checked}");
+            assert_eq!(info(&merged)["scheduling_gap_ns"], serde_json::json!([11 * SECOND, 20 * SECOND]));
+            let longest = "select max(dur) as longest from thread_state where state = 'Running'";
+            assert_eq!(tp::rows(&merged, longest)[0].int("longest"), 9_000_000_000);
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn losses_of_all_parts_are_told() {
     skip(|| {

@@ -25,6 +25,9 @@ use crate::trace_input::TraceInput;
 const ARCHIVE_HINT: &str = "`-o all.zip` writes an archive, in which each machine has its own clocks";
 /// Bytes of the snapshots of clocks that are put in order.
 const MAX_SNAPSHOT_BYTES: usize = 64 << 20;
+/// Time without kernel events between two recordings that is told, in nanoseconds. A shorter one is
+/// seldom mistaken for work.
+const TOLD_GAP_NS: i64 = 10_000_000;
 
 pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
     let result = ResultFile { path: &args.output, noun: "the trace", force: args.force, is_binary: true };
@@ -98,6 +101,14 @@ pub(crate) fn run(args: &args::Merge) -> Result<ExitCode, Failure> {
         all.join(damage);
     }
     say!("Wrote {}: {packets} packets of {} traces", Line(args.output.display()), args.files.len());
+    if let Some(gap) = merge.kernel_gap().filter(|gap| *gap >= TOLD_GAP_NS) {
+        #[allow(clippy::cast_precision_loss, reason = "it is shown in milliseconds")]
+        let seconds = gap as f64 / 1e9;
+        say!(
+            "Up to {seconds:.3} s between the recordings have no kernel events: all programs that show the trace let \
+             the last thread of each processor run, and open system calls last, until the next recording"
+        );
+    }
     Ok(all.exit_code())
 }
 

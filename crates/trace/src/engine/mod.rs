@@ -47,6 +47,7 @@ mod proto_args;
 mod proto_descriptors;
 mod record;
 mod scheduling;
+mod scheduling_gaps;
 mod scheduling_state;
 mod slices;
 mod sorter;

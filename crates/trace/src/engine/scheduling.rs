@@ -148,6 +148,12 @@ impl Context {
     ) {
         let priority = i32::try_from(switch.next_prio).unwrap_or(0);
         let ucpu = self.unique_cpu(machine, cpu);
+        if self.scheduling.gaps.add_switch(machine, ts) {
+            let before = self.scheduling.cpus.get(&(machine, cpu)).filter(|before| before.pid != 0);
+            if let Some(open) = before.and_then(|before| before.open) {
+                self.scheduling.gaps.add_run(machine, (self.tables.sched.ts.get(open.index()), ts));
+            }
+        }
         let row = SchedRow { ts, dur: OPEN, cpu: ucpu, utid: next_utid, end_state: None, priority };
         let open = Some(self.tables.sched.push(row));
         let state = Cpu { open, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };

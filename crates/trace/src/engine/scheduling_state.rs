@@ -1,6 +1,7 @@
 //! The thread that each processor runs, and the state of each thread, at the current time of the
 //! import.
 
+use super::scheduling_gaps::SchedulingGaps;
 use crate::string_table::Symbol;
 use crate::tables::Row;
 use hashbrown::HashMap;
@@ -19,6 +20,7 @@ pub(crate) struct Scheduling {
     pub(super) runnable: Option<Symbol>,
     /// Rows of the processors, by machine.
     pub(super) listed: HashMap<(u32, u32), Row>,
+    pub(crate) gaps: SchedulingGaps,
 }
 
 /// The last state of a thread.

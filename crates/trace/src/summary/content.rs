@@ -68,6 +68,7 @@ impl Summary {
             machines: machine_list(import, system.as_ref()),
             sequences: sequences.iter().map(|entry| sequence(import, entry, recorded)).collect(),
             early_ftrace_events: import.context.kernel_events.early,
+            scheduling_gap_ns: context.scheduling.gaps.longest(),
             skipped_packets: sequences.iter().map(|sequence| sequence.skipped).sum(),
             processes: processes(import, &groups, &starts),
             tracks: groups.summaries(tables),

@@ -26,6 +26,7 @@ impl Summary {
     /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, unfinished, total_ns, min_ns, max_ns}]}` |
     /// | `counters` | `[{machine_id, name, scope, pid, values, min, max, first, last}]` |
     /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events`, `early_ftrace_events` | numbers |
+    /// | `scheduling_gap_ns` | begin and end of the longest time without switches of threads in which one seems to run, or null |
     /// | `categories` | `{CATEGORY: slices}` |
     /// | `clocks` | `{trace_clock, snapshots, sequence_clocks, list: [{machine_id, id, name, snapshots, first, last}]}` |
     /// | `start_ns`, `end_ns`, `duration_ns`, `first_packet_ns`, `last_packet_ns` | numbers |
@@ -149,6 +150,7 @@ impl Summary {
             "categories": self.categories,
             "ftrace_events": self.ftrace_events,
             "early_ftrace_events": self.early_ftrace_events,
+            "scheduling_gap_ns": self.scheduling_gap_ns.map(|(from, to)| [from, to]),
         });
         match value {
             Value::Object(map) => map,

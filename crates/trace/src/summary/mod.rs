@@ -59,6 +59,10 @@ pub struct Summary {
     pub sequences: Vec<SequenceSummary>,
     /// Kernel events before the start of the recording, which readers leave out.
     pub early_ftrace_events: u64,
+    /// Begin and end of the longest time without any switch of threads on a whole machine, in
+    /// nanoseconds of the trace clock, if it lasted 2 seconds and a thread seems to run in it. Then
+    /// nothing was recorded: the trace is several recordings in one, or the machine slept.
+    pub scheduling_gap_ns: Option<(i64, i64)>,
     /// Packets that were not usable because the state that they needed was lost.
     pub skipped_packets: u64,
     /// Processes with their threads, without the idle process.

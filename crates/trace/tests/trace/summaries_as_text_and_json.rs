@@ -93,6 +93,7 @@ fn json_has_stable_keys() {
         "problems",
         "process_count",
         "processes",
+        "scheduling_gap_ns",
         "sequences",
         "service_events",
         "skipped_packets",
