@@ -153,8 +153,10 @@ impl<O: Observer> Control<O> {
     }
 
     fn connect(&mut self, now: Instant) {
-        let mut builder =
-            Endpoint::builder(PRODUCER_NAME).shared_memory(SHARED_MEMORY_KB, PAGE_KB).batch_commits(BATCH_DELAY);
+        let mut builder = Endpoint::builder(PRODUCER_NAME)
+            .shared_memory(SHARED_MEMORY_KB, PAGE_KB)
+            .batch_commits(BATCH_DELAY)
+            .direct_patching();
         if let Some(address) = self.reconnection.named() {
             builder = builder.socket(address);
         }
