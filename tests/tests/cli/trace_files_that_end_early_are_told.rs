@@ -60,6 +60,9 @@ fn a_full_file(service: Implementation) -> Result<(), Skip> {
         checked.contains("has reached its `max_file_size_bytes: 60000`") && !checked.contains("by force"),
         "{checked}"
     );
+    let info = harness.command(esatto_bin()).args(["info", "trace"]).output().expect("it runs").stdout;
+    let info = String::from_utf8_lossy(&info);
+    assert!(info.contains("end_missing") && !info.contains("ring buffer"), "{info}");
     for (bytes, name) in [(10, "10"), (700, "700")] {
         let mut tiny = record(&harness, &limit(bytes), &["-o", name]);
         assert_eq!(tiny.wait().code(), Some(3), "{}", tiny.log());

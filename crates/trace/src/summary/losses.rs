@@ -39,7 +39,7 @@ pub(super) const LOST_EVENTS: &str = "lost_events";
 pub(super) const STOP_FAILED: &str = "stop_failed";
 
 /// The end of the recording is not in the file.
-const END_MISSING: &str = "end_missing";
+pub(super) const END_MISSING: &str = "end_missing";
 
 /// Bytes below `max_file_size_bytes` that a file may have left when it is full.
 const ROOM_OF_FULL_FILE: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::losses::{EndMissing, FINAL_FLUSH_FAILED, FLUSHES_FAILED, LOST_EVENTS, STOP_FAILED};
+use super::losses::{END_MISSING, EndMissing, FINAL_FLUSH_FAILED, FLUSHES_FAILED, LOST_EVENTS, STOP_FAILED};
 use super::machine_column::MachineColumn;
 use super::table::Table;
 use super::{SequenceSummary, Summary, ThreadSummary};
@@ -464,6 +464,8 @@ impl Summary {
         let mut table = Table::new("Losses", &["where", "what", "number#", ""]);
         for loss in self.losses() {
             let remark = || match loss.what.as_str() {
+                // The line `End` tells the reason.
+                END_MISSING => String::new(),
                 _ if loss.expected => "normal for a ring buffer".to_owned(),
                 FLUSHES_FAILED | FINAL_FLUSH_FAILED => self.silent_in("last_flush_slow_data_sources"),
                 STOP_FAILED => self.silent_in(SLOW_STOPPING),
