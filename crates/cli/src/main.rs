@@ -72,9 +72,8 @@ use clap::Parser as _;
 use crate::args::{Cli, Command};
 use crate::commands::{
     check, completions, convert, cut, demo, dump, info, list, man, merge, query, record, redact, report, sessions,
-    snapshot, top,
+    snapshot, top, trigger, ui_bridge, view,
 };
-use crate::commands::{ui_bridge, view};
 use crate::console::say;
 
 fn main() -> ExitCode {
@@ -90,7 +89,7 @@ fn main() -> ExitCode {
         Command::Probes(args) => Ok(esatto_probes::traced_probes_as("esatto probes", args.args)),
         Command::Relay(args) => Ok(esatto_daemon::traced_relay_as("esatto relay", args.args)),
         Command::Perfetto(args) => Ok(perfetto::perfetto(args.args)),
-        Command::Trigger(args) => Ok(perfetto::trigger_perfetto(args.args)),
+        Command::Trigger(args) => trigger::run(&args),
         Command::List(args) => list::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),

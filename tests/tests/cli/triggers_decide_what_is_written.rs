@@ -286,3 +286,21 @@ fn the_command_that_tells_a_trigger_has_help_and_wants_a_name() {
     assert_eq!(without.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&without.stderr).contains("<TRIGGER>..."), "{without:?}");
 }
+
+#[test]
+fn a_trigger_that_no_service_takes_is_told_with_the_reason() {
+    let harness = Harness::new();
+    let tell = || {
+        let output = harness.command(esatto_bin()).args(["trigger", "slow"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = tell();
+    let beginning = "esatto: cannot activate the trigger \"slow\": ";
+    assert!(told.starts_with(beginning) && told.contains("the service is expected at "), "{told}");
+    let service = harness.service(Implementation::Ours);
+    service.signal(Signal::STOP);
+    let told = tell();
+    assert!(told.starts_with(beginning) && told.contains(": it is suspended or hangs"), "{told}");
+    service.signal(Signal::CONT);
+}

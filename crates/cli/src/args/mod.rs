@@ -179,7 +179,7 @@ pub(crate) struct Perfetto {
 pub(crate) struct Trigger {
     /// Names of the triggers
     #[arg(required = true, value_name = "TRIGGER")]
-    pub(crate) args: Vec<OsString>,
+    pub(crate) names: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

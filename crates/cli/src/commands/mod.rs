@@ -19,5 +19,6 @@ pub(crate) mod report;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
 pub(crate) mod top;
+pub(crate) mod trigger;
 pub(crate) mod ui_bridge;
 pub(crate) mod view;

@@ -37,7 +37,7 @@ use self::options::{Options, Request};
 use self::outcome::{Outcome, oddities_are_wanted};
 use self::sockets::Sockets;
 pub(crate) use self::tracebox::{Program, USAGE as TRACEBOX_USAGE, tracebox};
-pub(crate) use self::triggers::{USAGE as TRIGGER_USAGE, trigger_perfetto};
+pub(crate) use self::triggers::{USAGE as TRIGGER_USAGE, send as send_triggers, trigger_names, trigger_perfetto};
 pub(crate) use self::usage::USAGE;
 use crate::console::{print, say};
 

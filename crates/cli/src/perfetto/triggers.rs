@@ -35,7 +35,12 @@ pub(crate) fn activate(service: &Address, names: &[ProtoString]) -> Outcome {
     }
 }
 
-fn send(address: &Address, names: &[ProtoString]) -> Result<(), String> {
+/// Activates triggers. Returns when the service has them.
+///
+/// # Errors
+///
+/// The text says why, and names the address.
+pub(crate) fn send(address: &Address, names: &[ProtoString]) -> Result<(), String> {
     let at = |error: IpcError| {
         let hint = match error {
             IpcError::Timeout => ": it is suspended or hangs; its process may have to be restarted",
@@ -51,6 +56,11 @@ fn send(address: &Address, names: &[ProtoString]) -> Result<(), String> {
     // The reply says that the service has taken them, so this process may end.
     client.call_message::<method::ActivateTriggers>(&request, Some(TIMEOUT)).map_err(at)?;
     Ok(())
+}
+
+/// Returns the names as the service gets them.
+pub(crate) fn trigger_names(names: &[OsString]) -> Vec<ProtoString> {
+    names.iter().map(|name| name.as_encoded_bytes().to_vec().into()).collect()
 }
 
 /// The program `trigger_perfetto`.
@@ -70,7 +80,7 @@ pub(crate) fn trigger_perfetto(args: Vec<OsString>) -> ExitCode {
         crate::console::say!("{}", USAGE.trim_end());
         return ExitCode::FAILURE;
     }
-    let names: Vec<ProtoString> = names.iter().map(|name| name.as_encoded_bytes().to_vec().into()).collect();
+    let names = trigger_names(&names);
     match Address::producer_default() {
         Ok(service) => activate(&service, &names).exit_code(),
         Err(error) => {
