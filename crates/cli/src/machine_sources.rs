@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::io;
 
-use esatto_ipc::Address;
+use esatto_ipc::{Address, BlockingClient};
 use esatto_probes::{Options, Probes, ProbesHandle, privileges};
 use esatto_protozero::Owned as _;
 use esatto_schema::TraceConfig;
@@ -27,9 +27,13 @@ pub(crate) fn are_in(config: &TraceConfig) -> bool {
 /// Returns whether a program offers data sources of the machine to this service. False if the
 /// service does not tell.
 pub(crate) fn are_offered(service: &Address) -> bool {
-    let programs = connect(service).and_then(|mut client| Programs::query(&mut client));
+    connect(service).is_ok_and(|mut client| are_offered_to(&mut client))
+}
+
+fn are_offered_to(client: &mut BlockingClient) -> bool {
     let ours = Probes::data_sources();
-    programs.is_ok_and(|programs| programs.source_names().iter().any(|name| ours.iter().any(|ours| ours == name)))
+    let is_ours = |name: &&str| ours.iter().any(|ours| ours == name);
+    Programs::query(client).is_ok_and(|programs| programs.source_names().iter().any(is_ours))
 }
 
 /// Offers the data sources of the machine that the config has, if no program does. Says what this
@@ -39,7 +43,8 @@ pub(crate) fn offer(
     consumer: &Address,
     producer: Option<&Address>,
 ) -> Result<Option<ProbesHandle>, Failure> {
-    if !are_in(config) || are_offered(consumer) {
+    // A service that cannot be reached takes nothing.
+    if !are_in(config) || are_offered_to(&mut connect(consumer)?) {
         return Ok(None);
     }
     let configs: Vec<_> =

@@ -5,6 +5,10 @@ use esatto_tests::{Harness, Implementation, Signal, esatto_bin};
 use std::process::Command;
 use std::time::Duration;
 
+esatto::categories! {
+    static HUGE_EVENTS = "huge_events";
+}
+
 /// Lasts for some seconds, and writes much more in a second than the shared memory holds.
 const WORKLOAD: Workload = Workload { threads: 4, rounds: 4000, pause_us: 1000 };
 
@@ -56,4 +60,28 @@ fn recording_tells(implementation: Implementation) {
     let info = Command::new(esatto_bin()).arg("info").arg(&trace).output().expect("it runs");
     let info = String::from_utf8(info.stdout).expect("text");
     assert!(info.contains("smb_full") && !info.contains("chunks_discarded"), "{info}");
+}
+
+/// Makes this test program write an event that is larger than its shared memory.
+const HUGE: &str = "TEST_HUGE_EVENT";
+
+#[test]
+fn a_recording_that_lost_everything_says_so() {
+    if std::env::var_os(HUGE).is_some() {
+        let tracing = esatto::Tracing::builder().system().start().expect("starts");
+        assert!(tracing.wait_until_enabled(&HUGE_EVENTS, Duration::from_secs(20)), "it is recorded");
+        esatto::instant!(HUGE_EVENTS, "huge", text = "x".repeat(4 << 20));
+        return;
+    }
+    let harness = Harness::new();
+    let this = std::env::current_exe().expect("a program");
+    let test = concat!(module_path!(), "::a_recording_that_lost_everything_says_so");
+    let test = test.split_once("::").expect("a module of a crate").1;
+    let mut command = harness.command(esatto_bin());
+    command.env(HUGE, "1").args(["record", "-o", "trace", "--"]).arg(this).args(["--exact", test]);
+    let output = command.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("because a program found its shared memory full"), "{told}");
+    assert!(told.contains("No event was recorded: all of them were lost"), "{told}");
+    assert_eq!(output.status.code(), Some(3), "{told}");
 }

@@ -309,3 +309,11 @@ fn resources_that_the_service_does_not_give_have_a_remedy() {
     let stderr = failure(&harness, &["record", "-c", "my.cfg", "--", "true"]);
     assert!(stderr.contains("Permission denied") && stderr.contains("/var/lib/perfetto only"), "{stderr}");
 }
+
+#[test]
+fn a_service_that_is_missing_is_told_alone() {
+    let harness = Harness::new();
+    let stderr = failure(&harness, &["record", "--preset", "default", "-o", "trace"]);
+    assert!(stderr.starts_with("esatto: cannot reach a tracing service at "), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}

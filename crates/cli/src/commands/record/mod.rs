@@ -254,9 +254,12 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
         say!("{line}");
         EXIT_EMPTY
     } else {
-        let reason = match is_cut {
-            true => "the file reached max_file_size_bytes before the first event; a larger one leaves room".to_owned(),
-            false => empty.reason(),
+        let reason = if is_cut {
+            "the file reached max_file_size_bytes before the first event; a larger one leaves room".to_owned()
+        } else if recorded.gaps + recorded.losses > 0 {
+            "all of them were lost, as told above".to_owned()
+        } else {
+            empty.reason()
         };
         let end = if reason.ends_with(['.', '?']) { "" } else { "." };
         say!("No event was recorded: {}{end}", Line(reason));
