@@ -11,7 +11,10 @@
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
-use esatto_protozero::{Fields, wire::MAX_MESSAGE_LENGTH};
+use esatto_protozero::{
+    Fields,
+    wire::{self, MAX_MESSAGE_LENGTH, WireType},
+};
 use esatto_schema::trace_packet::field;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
@@ -277,21 +280,13 @@ impl<R: Read> PacketReader<R> {
         if self.work > allowed {
             return Err(Error::TooMuchWork { place, limit: allowed });
         }
-        let Some(tag) = layer.byte()? else { return Ok(None) };
-        if tag != PACKET_TAG {
-            return Err(Error::Garbage { place, byte: tag });
-        }
-        let mut announced = 0u64;
-        for index in 0.. {
-            let byte = layer.byte()?.ok_or(Error::TornHeader { place })?;
-            if index + 1 == MAX_VARINT_BYTES && byte > 1 {
-                return Err(Error::TooLarge { place, announced: u64::MAX, limit: MAX_PACKET_BYTES });
-            }
-            announced |= u64::from(byte & 0x7f) << (7 * index);
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
+        let announced = match layer.short_header() {
+            Some(announced) => announced,
+            None => match layer.header(place)? {
+                Some(announced) => announced,
+                None => return Ok(None),
+            },
+        };
         if announced > MAX_PACKET_BYTES {
             return Err(Error::TooLarge { place, announced, limit: MAX_PACKET_BYTES });
         }
@@ -326,6 +321,9 @@ impl<R: Read> PacketReader<R> {
 
     /// Opens a compressed packet. Returns a packet that is not compressed.
     fn open_packet(&mut self, packet: Packet) -> Result<Option<Packet>, Error> {
+        if !may_be_compressed(&packet.bytes) {
+            return Ok(Some(packet));
+        }
         let compressed = Fields::new(&packet.bytes)
             .find(|f| matches!(f.id, field::COMPRESSED_PACKETS | field::ZSTD_COMPRESSED_PACKETS));
         let Some(compressed) = compressed else { return Ok(Some(packet)) };
@@ -392,6 +390,16 @@ impl<R: Read> Iterator for PacketReader<R> {
     }
 }
 
+/// Returns whether a packet has the first byte of the tag of compressed packets somewhere. This is
+/// a much faster look than one at each field.
+fn may_be_compressed(packet: &[u8]) -> bool {
+    const fn first_byte(number: u32) -> u8 {
+        wire::tag(number, WireType::LengthDelimited).to_le_bytes()[0] | 0x80
+    }
+    packet.contains(&const { first_byte(field::COMPRESSED_PACKETS) })
+        || packet.contains(&const { first_byte(field::ZSTD_COMPRESSED_PACKETS) })
+}
+
 impl<R: Read> Layer<R> {
     fn is_compressed(&self) -> bool {
         matches!(self.source, Source::Gzip(_) | Source::ZstdFile(_) | Source::Zlib(_) | Source::Zstd(_))
@@ -402,6 +410,39 @@ impl<R: Read> Layer<R> {
             Some(container) => Place { offset: container, inside: Some(at) },
             None => Place { offset: at, inside: None },
         }
+    }
+
+    /// Reads the tag of a packet and its length, if they are in the buffer and the length takes one
+    /// or two bytes, as nearly always.
+    fn short_header(&mut self) -> Option<u64> {
+        let (announced, length) = match *self.source.buffered() {
+            [PACKET_TAG, length @ ..0x80, ..] => (u64::from(length), 2),
+            [PACKET_TAG, low, high @ ..0x80, ..] => (u64::from(low & 0x7f) | u64::from(high) << 7, 3),
+            _ => return None,
+        };
+        self.source.consume(length);
+        self.at += length as u64;
+        Some(announced)
+    }
+
+    /// Reads the tag of a packet, and returns its length; `None` at the end.
+    fn header(&mut self, place: Place) -> Result<Option<u64>, Error> {
+        let Some(tag) = self.byte()? else { return Ok(None) };
+        if tag != PACKET_TAG {
+            return Err(Error::Garbage { place, byte: tag });
+        }
+        let mut announced = 0u64;
+        for index in 0.. {
+            let byte = self.byte()?.ok_or(Error::TornHeader { place })?;
+            if index + 1 == MAX_VARINT_BYTES && byte > 1 {
+                return Err(Error::TooLarge { place, announced: u64::MAX, limit: MAX_PACKET_BYTES });
+            }
+            announced |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        Ok(Some(announced))
     }
 
     fn byte(&mut self) -> Result<Option<u8>, Error> {
@@ -430,6 +471,18 @@ impl<R: Read> Layer<R> {
 }
 
 impl<R: Read> Source<R> {
+    /// Returns the bytes that are in the buffer already.
+    fn buffered(&self) -> &[u8] {
+        match self {
+            Self::New(_) => &[],
+            Self::Plain(inner) => inner.buffer(),
+            Self::Gzip(inner) => inner.buffer(),
+            Self::ZstdFile(inner) => inner.buffer(),
+            Self::Zlib(inner) => inner.buffer(),
+            Self::Zstd(inner) => inner.buffer(),
+        }
+    }
+
     /// Returns how much of the file has been read, if this is the file.
     fn file_bytes(&self) -> u64 {
         let whole = match self {
