@@ -22,6 +22,14 @@ const RUN_HEADER: usize = 8 + 2 + 4;
 /// Bytes of a run that are read at once, and more for a longer record.
 const RUN_BUFFER: usize = 1 << 16;
 
+/// Bits of a digit of a time, and the values of one.
+const DIGIT_BITS: u32 = 11;
+const DIGITS: usize = 1 << DIGIT_BITS;
+/// Times that differ in more digits are sorted by comparing: 2^44 ns are 5 hours.
+const MAX_DIGITS: u32 = 4;
+/// Fewer entries are sorted by comparing.
+const MIN_FOR_DIGITS: usize = DIGITS;
+
 /// Order of records of the same time: the lowest queue first. Records of one queue keep the order
 /// in which they were added.
 pub(crate) type Queue = u16;
@@ -55,6 +63,8 @@ impl SpillFile {
 pub(crate) struct Sorter {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// Memory for the entries while they are sorted.
+    sorted: Vec<Entry>,
     file: SpillFile,
     /// The places of the runs in the file.
     runs: Vec<Range<u64>>,
@@ -65,7 +75,8 @@ pub(crate) struct Sorter {
 
 impl Sorter {
     pub(crate) fn new(limit: usize, file: SpillFile) -> Self {
-        Self { bytes: Vec::new(), entries: Vec::new(), file, runs: Vec::new(), limit, failure: None }
+        let (entries, sorted) = (Vec::new(), Vec::new());
+        Self { bytes: Vec::new(), entries, sorted, file, runs: Vec::new(), limit, failure: None }
     }
 
     /// Adds a record. `write` appends its bytes.
@@ -80,6 +91,8 @@ impl Sorter {
             if let Err(error) = self.spill() {
                 self.failure = Some(error);
             }
+            self.entries.clear();
+            self.bytes.clear();
         }
     }
 
@@ -92,22 +105,17 @@ impl Sorter {
     }
 
     fn sort(&mut self) {
-        if !self.entries.is_sorted_by_key(|entry| (entry.ts, entry.place)) {
-            // Entries are many sorted lists, which this sort merges.
-            self.entries.sort_by_key(|entry| (entry.ts, entry.place));
-        }
+        sort(&mut self.entries, &mut self.sorted);
     }
 
-    /// Writes the records in memory to a run, at the end of the file.
+    /// Writes the records in memory to a run, at the end of the file. They stay in memory, too.
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
-        let entries = core::mem::take(&mut self.entries);
-        let bytes = core::mem::take(&mut self.bytes);
         let mut file = self.file.file()?;
         let start = file.seek(SeekFrom::End(0))?;
         let mut out = BufWriter::with_capacity(1 << 16, file);
-        for entry in entries {
-            let (queue, record) = Self::record(&bytes, entry);
+        for &entry in &self.entries {
+            let (queue, record) = Self::record(&self.bytes, entry);
             out.write_all(&entry.ts.to_ne_bytes())?;
             out.write_all(&queue.to_ne_bytes())?;
             out.write_all(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_ne_bytes())?;
@@ -132,6 +140,41 @@ impl Sorter {
         }
         let heap = runs.iter().enumerate().map(|(index, run)| Reverse((run.key, index))).collect();
         Ok(Sorted { bytes: self.bytes, entries: self.entries, next: 0, runs, heap, taken: None })
+    }
+}
+
+/// Sorts entries by time and place. The times of entries that are in memory together mostly differ
+/// in few bits, so that sorting by digits takes a small part of the time of comparing.
+fn sort(entries: &mut Vec<Entry>, sorted: &mut Vec<Entry>) {
+    if entries.is_sorted_by_key(|entry| (entry.ts, entry.place)) {
+        return;
+    }
+    let times = || entries.iter().map(|entry| entry.ts);
+    let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    let bits = last.abs_diff(first).checked_ilog2().map_or(0, |bit| bit + 1);
+    if entries.len() < MIN_FOR_DIGITS || bits > MAX_DIGITS * DIGIT_BITS {
+        entries.sort_unstable_by_key(|entry| (entry.ts, entry.place));
+        return;
+    }
+    sorted.resize(entries.len(), Entry { ts: 0, place: 0 });
+    for shift in (0..bits).step_by(DIGIT_BITS as usize) {
+        #[allow(clippy::cast_possible_truncation, reason = "the lower bits")]
+        let digit = |entry: &Entry| (entry.ts.abs_diff(first) >> shift) as usize % DIGITS;
+        let mut places = [0_usize; DIGITS];
+        entries.iter().for_each(|entry| places[digit(entry)] += 1);
+        let mut next = 0;
+        for place in &mut places {
+            next += core::mem::replace(place, next);
+        }
+        for entry in &*entries {
+            let place = &mut places[digit(entry)];
+            sorted[*place] = *entry;
+            *place += 1;
+        }
+        core::mem::swap(entries, sorted);
+    }
+    for equal in entries.chunk_by_mut(|a, b| a.ts == b.ts).filter(|equal| equal.len() > 1) {
+        equal.sort_unstable_by_key(|entry| entry.place);
     }
 }
 
@@ -289,6 +332,35 @@ mod tests {
         for limit in [0, 100, 5000] {
             assert_eq!(sorted(limit), in_memory, "{limit}");
         }
+    }
+
+    #[test]
+    fn sorting_by_digits_and_by_comparing_give_one_order() {
+        let mut random = 1_u64;
+        let mut next = move || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random >> 20
+        };
+        // Bits in which times differ: none, few (so that many are equal), some, all that have
+        // digits, and more.
+        for bits in [0, 5, 11, 12, 30, 44] {
+            for start in [0, -5_000_000_000, i64::MIN] {
+                let mut entries: Vec<Entry> = (0..3 * MIN_FOR_DIGITS as u64)
+                    .map(|place| {
+                        let ts = start.wrapping_add_unsigned(next() & ((1 << bits) - 1));
+                        Entry { ts, place: (next() % 3) << QUEUE_SHIFT | place }
+                    })
+                    .collect();
+                let mut expected: Vec<_> = entries.iter().map(|entry| (entry.ts, entry.place)).collect();
+                expected.sort();
+                sort(&mut entries, &mut Vec::new());
+                assert!(entries.iter().map(|entry| (entry.ts, entry.place)).eq(expected), "{bits} bits from {start}");
+            }
+        }
+        let far = [i64::MAX, i64::MIN, 0].map(|ts| Entry { ts, place: 0 });
+        let mut entries = far.repeat(MIN_FOR_DIGITS);
+        sort(&mut entries, &mut Vec::new());
+        assert!(entries.is_sorted_by_key(|entry| entry.ts), "64 bits");
     }
 
     #[test]
