@@ -27,6 +27,8 @@ pub(crate) const CLOCKS_OF_RULES: [(u32, &str); 6] = [
     (5, "MONOTONIC_RAW"),
     (BOOTTIME, "BOOTTIME"),
 ];
+/// Clocks that are found without a search, because a packet just used them.
+const RECENT: usize = 64;
 /// Ids of clocks that belong to one sequence.
 const OF_SEQUENCE: core::ops::RangeInclusive<u32> = 64..=127;
 
@@ -73,8 +75,13 @@ pub(crate) struct Clocks {
     series: Vec<Series>,
     series_of_list: HashMap<Vec<ClockKey>, usize>,
     series_of_clock: HashMap<ClockKey, Vec<usize>>,
-    known: HashMap<ClockKey, Known>,
-    routes: HashMap<ClockKey, Route>,
+    /// Places in `entries`.
+    index: HashMap<ClockKey, usize>,
+    entries: Vec<Entry>,
+    /// Places of the clocks that were used last, by a part of their keys.
+    recent: [usize; RECENT],
+    /// Number of trace clocks so far. Routes lead to one of them.
+    goals: usize,
     /// Clocks and series that were visited in search of routes.
     work: u64,
     /// Facts about each clock that belongs to no sequence, by machine and id.
@@ -95,6 +102,16 @@ struct Series {
     clocks: Vec<ClockKey>,
     /// For each snapshot the values in nanoseconds, in the order of `clocks`.
     rows: Vec<Vec<i64>>,
+}
+
+/// A clock of which packets have times, or snapshots have values.
+#[derive(Debug)]
+struct Entry {
+    key: ClockKey,
+    /// Set by the first snapshot that has the clock.
+    known: Option<Known>,
+    /// The route that was found last, and the number of its trace clock.
+    route: Option<(usize, Route)>,
 }
 
 #[derive(Debug)]
@@ -120,6 +137,8 @@ struct Hop {
     series: usize,
     from: usize,
     to: usize,
+    /// Place of the first clock in the entries.
+    entry: usize,
 }
 
 impl Default for Clocks {
@@ -130,8 +149,10 @@ impl Default for Clocks {
             series: Vec::new(),
             series_of_list: HashMap::new(),
             series_of_clock: HashMap::new(),
-            known: HashMap::new(),
-            routes: HashMap::new(),
+            index: HashMap::new(),
+            entries: Vec::new(),
+            recent: [0; RECENT],
+            goals: 0,
             work: 0,
             seen: BTreeMap::new(),
             snapshots: 0,
@@ -159,7 +180,7 @@ impl Clocks {
 
     /// Returns how many clocks belong to single sequences.
     pub(crate) fn sequence_clocks(&self) -> usize {
-        self.known.keys().filter(|key| key.sequence.is_some()).count()
+        self.entries.iter().filter(|entry| entry.known.is_some() && entry.key.sequence.is_some()).count()
     }
 
     /// Adds a snapshot. `primary` names the clock of the trace, if the host took the snapshot.
@@ -175,8 +196,7 @@ impl Clocks {
         if let Some(primary) = primary.filter(|&id| id != 0 && !self.fixed) {
             if primary != self.trace_clock {
                 self.trace_clock = primary;
-                // Not `clear`, whose cost depends on the largest size that the table ever had.
-                self.routes = HashMap::new();
+                self.goals += 1;
             }
         }
         Ok(())
@@ -188,7 +208,8 @@ impl Clocks {
         let clocks: Vec<ClockKey> = readings.iter().map(|reading| reading.clock).collect();
         let row: Vec<i64> = readings.iter().map(|reading| nanoseconds(reading.ticks, reading.multiplier)).collect();
         for (reading, &now_ns) in readings.iter().zip(&row) {
-            let known = self.known.entry(reading.clock).or_insert(Known {
+            let place = self.place(reading.clock);
+            let known = self.entries[place].known.get_or_insert(Known {
                 multiplier: reading.multiplier,
                 incremental: reading.incremental,
                 now_ns,
@@ -200,8 +221,10 @@ impl Clocks {
             Some(&index) => {
                 let series = &mut self.series[index];
                 if let Some(last) = series.rows.last() {
-                    for ((clock, before), now) in clocks.iter().zip(last).zip(&row) {
-                        if let Some(known) = self.known.get_mut(clock).filter(|_| now < before) {
+                    let ran_back = clocks.iter().zip(last).zip(&row).filter(|((_, before), now)| now < before);
+                    for ((clock, _), _) in ran_back {
+                        let entry = self.index.get(clock).map(|&place| &mut self.entries[place]);
+                        if let Some(known) = entry.and_then(|entry| entry.known.as_mut()) {
                             known.broken = true;
                         }
                     }
@@ -222,7 +245,7 @@ impl Clocks {
     fn check(&self, readings: &[Reading]) -> Result<(), InvalidSnapshot> {
         let mut clocks = HashSet::new();
         for reading in readings {
-            let known = self.known.get(&reading.clock);
+            let known = self.known(reading.clock);
             let constant =
                 |known: &Known| known.multiplier == reading.multiplier && known.incremental == reading.incremental;
             let stray_incremental = reading.incremental && reading.clock.sequence.is_none();
@@ -255,13 +278,34 @@ impl Clocks {
 
     /// Returns whether the timestamps of a clock are differences to the packet before.
     pub(crate) fn is_incremental(&self, clock: Option<ClockKey>) -> bool {
-        clock.and_then(|clock| self.known.get(&clock)).is_some_and(|known| known.incremental)
+        clock.and_then(|clock| self.known(clock)).is_some_and(|known| known.incremental)
+    }
+
+    fn known(&self, clock: ClockKey) -> Option<&Known> {
+        self.index.get(&clock).and_then(|&place| self.entries[place].known.as_ref())
+    }
+
+    /// Returns the place of a clock in the entries. Makes an entry if there is none.
+    fn place(&mut self, clock: ClockKey) -> usize {
+        let number = clock.sequence.unwrap_or(0).wrapping_add(clock.id as usize) % RECENT;
+        let recent = self.recent[number];
+        if self.entries.get(recent).is_some_and(|entry| entry.key == clock) {
+            return recent;
+        }
+        let entries = &mut self.entries;
+        let place = *self.index.entry(clock).or_insert_with(|| {
+            entries.push(Entry { key: clock, known: None, route: None });
+            entries.len() - 1
+        });
+        self.recent[number] = place;
+        place
     }
 
     /// Returns the absolute value in nanoseconds of a packet's timestamp, which for an incremental
     /// clock is a delta.
     pub(crate) fn absolute(&mut self, clock: Option<ClockKey>, ticks: u64) -> i64 {
-        match clock.and_then(|clock| self.known.get_mut(&clock)) {
+        let place = clock.map(|clock| self.place(clock));
+        match place.and_then(|place| self.entries[place].known.as_mut()) {
             Some(known) if known.incremental => {
                 known.now_ns = known.now_ns.saturating_add(nanoseconds(ticks, known.multiplier));
                 known.now_ns
@@ -278,26 +322,32 @@ impl Clocks {
             Some(clock) if clock.sequence.is_some() || clock.id != self.trace_clock => clock,
             _ => return Some(absolute_ns),
         };
-        // A new series may open a route where there was none.
-        let is_known = self.routes.get(&clock).is_some_and(|route| match route {
-            Route::Found(_) => true,
-            Route::NotAmong(series) => *series == self.series.len(),
-        });
+        let place = self.place(clock);
+        let is_known = match &self.entries[place].route {
+            Some((goal, _)) if *goal != self.goals => false,
+            Some((_, Route::Found(_))) => true,
+            // A new series may open a route where there was none.
+            Some((_, Route::NotAmong(series))) => *series == self.series.len(),
+            None => false,
+        };
         if !is_known {
             let route = self.find_route(clock).map_or(Route::NotAmong(self.series.len()), Route::Found);
-            self.routes.insert(clock, route);
+            self.entries[place].route = Some((self.goals, route));
         }
-        let Some(Route::Found(route)) = self.routes.get(&clock) else { return None };
+        let Some((_, Route::Found(route))) = &self.entries[place].route else { return None };
         self.fixed = true;
         let mut value = absolute_ns;
         for hop in route {
-            let series = &self.series[hop.series];
-            let broken = self.known.get(&series.clocks[hop.from]).is_none_or(|known| known.broken);
-            if broken {
+            if self.entries[hop.entry].known.as_ref().is_none_or(|known| known.broken) {
                 return None;
             }
-            let after = series.rows.partition_point(|row| row[hop.from] <= value);
-            let anchor = series.rows.get(after.saturating_sub(1))?;
+            let rows = &self.series[hop.series].rows;
+            // Nearly all times are later than the last snapshot.
+            let after = match rows.last() {
+                Some(last) if last[hop.from] <= value => rows.len(),
+                _ => rows.partition_point(|row| row[hop.from] <= value),
+            };
+            let anchor = rows.get(after.saturating_sub(1))?;
             value = anchor[hop.to].saturating_add(value.saturating_sub(anchor[hop.from]));
         }
         Some(value)
@@ -325,10 +375,11 @@ impl Clocks {
                 let series = &self.series[index];
                 self.work += series.clocks.len() as u64;
                 let Some(column) = series.clocks.iter().position(|&key| key == clock) else { continue };
+                let Some(&entry) = self.index.get(&clock) else { continue };
                 for (to, &next) in series.clocks.iter().enumerate() {
                     if visited.insert(next) {
                         let mut way = way.clone();
-                        way.push(Hop { series: index, from: column, to });
+                        way.push(Hop { series: index, from: column, to, entry });
                         if is_goal(next) {
                             return Some(way);
                         }

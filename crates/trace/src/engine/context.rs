@@ -68,6 +68,8 @@ pub(crate) struct Context {
     pub(crate) problems: Problems,
     pub(crate) details: EventDetails,
     pub(crate) kernel_events: KernelEvents,
+    /// Memory for the arguments of an event.
+    pub(crate) kernel_args: Vec<Arg>,
     pub(crate) processes: Processes,
     pub(crate) tracks: TrackIndex,
     pub(crate) event_tracks: EventTracks,

@@ -91,11 +91,12 @@ impl Tokenizer {
         let (mut kind, mut track, mut legacy) = (0, None, None);
         let mut has_name_iid = false;
         let (mut int_value, mut real_value) = (None, None);
-        let mut categories: Vec<Symbol> = Vec::new();
+        let mut categories = core::mem::take(&mut self.categories);
+        categories.clear();
         let (mut old_flows, mut old_terminating) = (Vec::new(), Vec::new());
         let (mut int_tracks, mut int_values) = (Vec::new(), Vec::new());
         let (mut real_tracks, mut real_values) = (Vec::new(), Vec::new());
-        let mut annotations: Vec<&[u8]> = Vec::new();
+        let mut is_annotated = false;
         let mut typed: Vec<(u32, esatto_protozero::Field<'_>)> = Vec::new();
         let mut typed_more: Vec<(u32, esatto_protozero::Field<'_>)> = Vec::new();
         for f in Fields::new(bytes) {
@@ -130,7 +131,7 @@ impl Tokenizer {
                 field::TERMINATING_FLOW_IDS => event.terminating.push(f.as_u64()),
                 field::FLOW_IDS_OLD => old_flows.push(f.as_u64()),
                 field::TERMINATING_FLOW_IDS_OLD => old_terminating.push(f.as_u64()),
-                field::DEBUG_ANNOTATIONS => annotations.push(f.as_bytes()),
+                field::DEBUG_ANNOTATIONS => is_annotated = true,
                 field::LEGACY_EVENT => legacy = Some(f.as_bytes()),
                 field::LOG_MESSAGE
                 | field::TASK_EXECUTION
@@ -160,12 +161,13 @@ impl Tokenizer {
         event.category = match categories[..] {
             [] => None,
             [one] => Some(one),
-            _ => Some(*self.joined_categories.entry(categories).or_insert_with_key(|list| {
-                let texts: Vec<&str> = list.iter().map(|&category| strings.get(category)).collect();
+            _ => Some(*self.joined_categories.entry_ref(&categories[..]).or_insert_with(|| {
+                let texts: Vec<&str> = categories.iter().map(|&category| strings.get(category)).collect();
                 let text = texts.join(",");
                 strings.add_str(&text)
             })),
         };
+        self.categories = categories;
         let uuid = track.or(state.track);
         // Track 0 is that of the thread of the sequence, unless an event with a type asks for it.
         event.has_track = uuid.is_some_and(|uuid| uuid != 0) || (track.is_some() && (1..=4).contains(&kind));
@@ -243,7 +245,11 @@ impl Tokenizer {
             read_typed(*id, f, state, strings, event);
         }
         let mut reader = AnnotationReader { state, errors: AnnotationErrors::default() };
-        let list: Vec<RawAnnotation<'_>> = annotations.iter().filter_map(|bytes| reader.read(bytes)).collect();
+        let mut list: Vec<RawAnnotation<'_>> = Vec::new();
+        if is_annotated {
+            let annotations = Fields::new(bytes).filter(|f| f.id == field::DEBUG_ANNOTATIONS);
+            list.extend(annotations.filter_map(|f| reader.read(f.as_bytes())));
+        }
         if !list.is_empty() || !typed_more.is_empty() {
             let args = &mut event.args;
             let (types, keys) = (&self.context.types, &mut self.context.arg_keys);

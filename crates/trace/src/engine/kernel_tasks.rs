@@ -49,9 +49,12 @@ impl Context {
             ArgValue::Int(switch.next_prio),
         ];
         let args = names.of_switch.into_iter().zip(values).map(|(key, value)| Arg::new(key, value));
-        let mut args: Vec<Arg> = args.filter(|_| !self.kernel_events.are_left_out).collect();
+        let mut list = core::mem::take(&mut self.kernel_args);
+        list.clear();
+        list.extend(args.filter(|_| !self.kernel_events.are_left_out));
         let name = Some(names.sched_switch);
-        self.push_raw(ts, (machine, cpu), (prev_utid, name), &mut args, 0);
+        self.push_raw(ts, (machine, cpu), (prev_utid, name), &mut list, 0);
+        self.kernel_args = list;
     }
 
     pub(super) fn sched_waking(&mut self, place: Place, event: Event<'_>) {
@@ -130,9 +133,12 @@ impl Context {
         let names = self.kernel_names.scheduler(&mut self.tables.strings);
         let values = [ArgValue::Text(comm), ArgValue::Int(pid), ArgValue::Int(prio), ArgValue::Int(target)];
         let args = names.of_waking.into_iter().zip(values).map(|(key, value)| Arg::new(key, value));
-        let mut args: Vec<Arg> = args.filter(|_| !self.kernel_events.are_left_out).collect();
+        let mut list = core::mem::take(&mut self.kernel_args);
+        list.clear();
+        list.extend(args.filter(|_| !self.kernel_events.are_left_out));
         let name = Some(names.sched_waking);
-        self.push_raw(ts, (machine, cpu), (waker, name), &mut args, flags.unwrap_or(0));
+        self.push_raw(ts, (machine, cpu), (waker, name), &mut list, flags.unwrap_or(0));
+        self.kernel_args = list;
         if only_raw {
             return;
         }

@@ -35,6 +35,9 @@ use crate::tables::{ClockSnapshotRow, signed};
 /// Queue of all records but those of the kernel.
 const MAIN_QUEUE: Queue = 0;
 
+/// Sequences that are found without a search, because a packet of theirs was just read.
+const RECENT: usize = 64;
+
 /// Clocks of a snapshot that are tried, if it lacks the clock of the trace. Each may cost a search.
 const MAX_TRIED_CLOCKS: usize = 4;
 
@@ -53,11 +56,15 @@ pub(crate) struct Tokenizer {
     /// The current generation of each sequence.
     current: Vec<usize>,
     index: HashMap<(u32, u32), usize>,
+    /// Sequences that were read last, by a part of their ids.
+    recent: [usize; RECENT],
     /// Records whose clock is not known yet.
     pending: Vec<Pending>,
     latest: i64,
     pub(super) joined_categories: HashMap<Vec<Symbol>, Symbol>,
     pub(super) event: TrackEventRecord,
+    /// Memory for the categories of an event.
+    pub(super) categories: Vec<Symbol>,
     /// Position in the file of the packet that is read.
     pub(super) offset: u64,
     /// Number of snapshots of each machine.
@@ -105,10 +112,12 @@ impl Tokenizer {
             sequences: Vec::new(),
             current: Vec::new(),
             index: HashMap::new(),
+            recent: [0; RECENT],
             pending: Vec::new(),
             latest: 0,
             joined_categories: HashMap::new(),
             event: TrackEventRecord::default(),
+            categories: Vec::new(),
             offset: 0,
             snapshots: HashMap::new(),
             stacks: Stacks::default(),
@@ -200,6 +209,17 @@ impl Tokenizer {
     }
 
     fn sequence(&mut self, machine: u32, id: u32) -> usize {
+        let slot = id as usize % RECENT;
+        let is_it = |sequence: &Sequence| (sequence.machine, sequence.id) == (machine, id);
+        if self.sequences.get(self.recent[slot]).is_some_and(is_it) {
+            return self.recent[slot];
+        }
+        let index = self.look_up_sequence(machine, id);
+        self.recent[slot] = index;
+        index
+    }
+
+    fn look_up_sequence(&mut self, machine: u32, id: u32) -> usize {
         if let Some(&index) = self.index.get(&(machine, id)) {
             return index;
         }
