@@ -23,7 +23,6 @@ mod folded;
 mod nesting;
 mod owners;
 mod pprof;
-mod sorter;
 mod speedscope;
 mod stacks;
 

@@ -59,6 +59,7 @@ mod packet_writer;
 mod problems;
 mod service_report;
 mod session_progress;
+pub mod sorter;
 mod string_table;
 mod summary;
 pub mod tables;

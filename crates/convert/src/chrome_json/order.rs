@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::event::Event;
-use crate::sorter::Sorted;
+use esatto_trace::sorter::Sorted;
 
 /// Events of one moment that are put in order; if there are more, they keep that of the file.
 const MAX_MOMENT: usize = 4096;
@@ -46,9 +46,9 @@ impl Ordered {
 
     fn read_moment(&mut self) -> io::Result<()> {
         let mut moment = Vec::new();
-        while let Some((ts, json)) = self.sorted.next()? {
+        while let Some((ts, json)) = self.sorted.next_record()? {
             moment.extend(Event::parse(json).map(|event| (ts, event)));
-            if moment.len() >= MAX_MOMENT || self.sorted.peek() != Some(ts) {
+            if moment.len() >= MAX_MOMENT || self.sorted.peek()?.is_none_or(|(next, _)| next != ts) {
                 break;
             }
         }

@@ -17,10 +17,12 @@ use super::owners::{Owners, Process, Thread};
 use super::packets::{EventParts, Packets};
 use super::stacks::{Open, Refused, Stack};
 use super::tokenizer::Tokenizer;
-use crate::sorter::{SORT_MEMORY, Sorter};
+use esatto_trace::sorter::{Sorter, SpillFile};
 
 /// Lanes for slices of a thread that overlap others; further ones are left out.
 const MAX_LANES: usize = 256;
+/// Bytes of events that are sorted in memory before they are written to a temporary file.
+const SORT_MEMORY: usize = 64 << 20;
 /// Bytes of packets that are made at a time.
 const BATCH_BYTES: usize = 1 << 16;
 
@@ -94,7 +96,7 @@ impl ChromeJson {
     pub(super) fn read_with(file: impl BufRead, seed: u64, memory: usize) -> Result<Self, Error> {
         let mut summary = JsonSummary::default();
         let mut owners = Owners::new(seed);
-        let mut sorter = Sorter::new(memory);
+        let mut sorter = Sorter::new(memory, SpillFile::default());
         let mut tokenizer = Tokenizer::new(file);
         let mut has_flows = false;
         loop {
@@ -116,7 +118,12 @@ impl ChromeJson {
             has_flows |= matches!(event.phase, 's' | 't' | 'f') || event.bound.is_some();
             match (event.phase, event.ts) {
                 ('M', _) => owners.name(&event),
-                (_, Some(ts)) if ts >= 0 => sorter.push(ts, json).map_err(Error::Sort)?,
+                (_, Some(ts)) if ts >= 0 => {
+                    sorter.push(ts, 0, |bytes| bytes.extend_from_slice(json));
+                    if let Some(error) = sorter.take_failure() {
+                        return Err(Error::Sort(error));
+                    }
+                }
                 _ => summary.without_time += 1,
             }
         }

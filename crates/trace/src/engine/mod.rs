@@ -50,7 +50,6 @@ mod scheduling;
 mod scheduling_gaps;
 mod scheduling_state;
 mod slices;
-mod sorter;
 mod stack_samples;
 mod stacks;
 mod states;
@@ -74,7 +73,6 @@ use esatto_schema::trace_packet::field as packet_field;
 use self::context::Context;
 use self::placement::{Placement, TimeMap, TimeMaps};
 use self::record::{Get, Kind, TrackEventRecord};
-use self::sorter::{SORT_MEMORY, Sorted};
 use self::survey::Survey;
 use self::tokenizer::Tokenizer;
 use crate::clock_conversion::{BOOTTIME, Clocks};
@@ -84,6 +82,7 @@ use crate::merge_plan::MergePlan;
 use crate::packet_reader::PacketReader;
 use crate::packet_sequence::{Sequence, State};
 use crate::problems::Problem;
+use crate::sorter::{Queue, SORT_MEMORY, Sorted};
 use crate::tables::Tables;
 
 /// Errors of a file that are kept. Further ones are only counted, because each packet of a damaged
@@ -352,7 +351,7 @@ impl Import {
         let trace_clock = rule.unwrap_or_else(|| files.first().map_or(BOOTTIME, |file| file.clocks.trace_clock()));
         let mut sorted = Vec::new();
         for (machine, mut sorter) in sorters {
-            self.engine.sort_error = sorter.failure.take().or_else(|| self.engine.sort_error.take());
+            self.engine.sort_error = sorter.take_failure().or_else(|| self.engine.sort_error.take());
             let map = maps.get(&machine).cloned().unwrap_or_default();
             let start = context.ftrace_starts.get(&machine).copied().unwrap_or(0);
             context.note_ftrace_start(machine, map.ahead_at(start));
@@ -397,14 +396,14 @@ struct Source {
 
 impl Source {
     /// Returns the time and the queue of the next record that has a place in the result.
-    fn peek(&mut self, stats: &mut stats::Stats) -> io::Result<Option<(i64, sorter::Queue)>> {
+    fn peek(&mut self, stats: &mut stats::Stats) -> io::Result<Option<(i64, Queue)>> {
         while let Some((ts, queue)) = self.records.peek()? {
             self.head = self.map.next(ts);
             if let Some(head) = self.head {
                 return Ok(Some((head, queue)));
             }
             stats.count("trace_sorter_negative_timestamp_dropped");
-            self.records.next()?;
+            self.records.next_record()?;
         }
         Ok(None)
     }
@@ -415,7 +414,7 @@ impl Context {
         let mut event = TrackEventRecord::default();
         if let [Source { machine, file, map, records, .. }] = sources {
             self.set_file(*file);
-            while let Some((ts, record)) = records.next()? {
+            while let Some((ts, record)) = records.next_record()? {
                 match map.next(ts) {
                     Some(ts) => self.import_record(ts, *machine, Get(record), &mut event),
                     None => self.stats.count("trace_sorter_negative_timestamp_dropped"),
@@ -431,7 +430,7 @@ impl Context {
             let source = &mut sources[index];
             let (machine, head) = (source.machine, source.head);
             self.set_file(source.file);
-            if let (Some((_, record)), Some(ts)) = (source.records.next()?, head) {
+            if let (Some((_, record)), Some(ts)) = (source.records.next_record()?, head) {
                 self.import_record(ts, machine, Get(record), &mut event);
             }
             heap.extend(source.peek(&mut self.stats)?.map(|key| core::cmp::Reverse((key, index))));

@@ -17,7 +17,6 @@ use super::kernel_event::{TIMESTAMP, function_field};
 use super::origins::{Origins, Refusal};
 use super::placement::FileClocks;
 use super::record::{Kind, Put as _, TrackEventRecord};
-use super::sorter::{Queue, Sorter, SpillFile};
 use super::stacks::{PerfSessions, Stacks};
 use super::survey::{Survey, widen};
 use crate::clock_conversion::{ClockKey, Clocks, clock_name};
@@ -29,6 +28,7 @@ use crate::packet_reader::Packet;
 use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
 use crate::problems::Problem;
 use crate::service_report::read_system_info;
+use crate::sorter::{Queue, Sorter, SpillFile};
 use crate::string_table::Symbol;
 use crate::tables::{ClockSnapshotRow, signed};
 

@@ -1,4 +1,4 @@
-//! Sorter of records by time, in bounded memory.
+//! Sorter of records by time, in bounded memory. The sorted records can be read several times.
 //!
 //! Records are kept as bytes. If they take more than the limit, the sorted records are written to a
 //! temporary file as a *run*, and all runs are merged when the records are read back. All sorters
@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::rc::Rc;
 
 /// Bytes of records that are kept in memory before they are written to a temporary file.
-pub(crate) const SORT_MEMORY: usize = 4 << 20;
+pub const SORT_MEMORY: usize = 4 << 20;
 /// Bits of a position that hold its queue.
 const QUEUE_SHIFT: u32 = 48;
 /// Bytes of an entry in a run before its record: time, queue and length.
@@ -26,13 +26,13 @@ const RUN_BUFFER: usize = 1 << 16;
 const DIGIT_BITS: u32 = 11;
 const DIGITS: usize = 1 << DIGIT_BITS;
 /// Times that differ in more digits are sorted by comparing: 2^44 ns are 5 hours.
-const MAX_DIGITS: u32 = 4;
+const DIGITS_OF_TIMES: u32 = 4;
 /// Fewer entries are sorted by comparing.
 const MIN_FOR_DIGITS: usize = DIGITS;
 
 /// Order of records of the same time: the lowest queue first. Records of one queue keep the order
 /// in which they were added.
-pub(crate) type Queue = u16;
+pub type Queue = u16;
 
 /// A record of the sorter.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ struct Entry {
 
 /// The temporary file of the sorters of a trace. It is made for the first run.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SpillFile(Rc<OnceCell<File>>);
+pub struct SpillFile(Rc<OnceCell<File>>);
 
 impl SpillFile {
     fn file(&self) -> io::Result<&File> {
@@ -60,7 +60,7 @@ impl SpillFile {
 
 /// Records in memory and in runs.
 #[derive(Debug)]
-pub(crate) struct Sorter {
+pub struct Sorter {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     /// Memory for the entries while they are sorted.
@@ -69,18 +69,20 @@ pub(crate) struct Sorter {
     /// The places of the runs in the file.
     runs: Vec<Range<u64>>,
     limit: usize,
-    /// Error of a temporary file; the records of that run are lost.
-    pub(crate) failure: Option<io::Error>,
+    failure: Option<io::Error>,
 }
 
 impl Sorter {
-    pub(crate) fn new(limit: usize, file: SpillFile) -> Self {
+    /// Makes a sorter that keeps `limit` bytes of records and their places in memory. Sorting takes
+    /// up to a third more.
+    pub fn new(limit: usize, file: SpillFile) -> Self {
         let (entries, sorted) = (Vec::new(), Vec::new());
         Self { bytes: Vec::new(), entries, sorted, file, runs: Vec::new(), limit, failure: None }
     }
 
-    /// Adds a record. `write` appends its bytes.
-    pub(crate) fn push(&mut self, ts: i64, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds a record. `write` appends its bytes. If a temporary file fails, the records in memory
+    /// are lost, and [`take_failure`](Self::take_failure) tells why.
+    pub fn push(&mut self, ts: i64, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
         let place = self.bytes.len();
         self.bytes.extend([0; 4]);
         write(&mut self.bytes);
@@ -94,6 +96,11 @@ impl Sorter {
             self.entries.clear();
             self.bytes.clear();
         }
+    }
+
+    /// Returns the last error of the temporary file, and forgets it.
+    pub fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
     }
 
     fn record(bytes: &[u8], entry: Entry) -> (Queue, &[u8]) {
@@ -127,19 +134,28 @@ impl Sorter {
         Ok(())
     }
 
-    /// Returns the records in the order of time.
-    pub(crate) fn into_sorted(mut self) -> io::Result<Sorted> {
+    /// Returns the records in the order of time, and of their queues and additions at one time.
+    ///
+    /// # Errors
+    ///
+    /// The temporary file cannot be read.
+    pub fn into_sorted(mut self) -> io::Result<Sorted> {
         self.sort();
-        let mut runs = Vec::new();
-        for rest in self.runs {
-            let file = self.file.clone();
-            let mut run = Run { file, rest, buffer: Vec::new(), start: 0, end: 0, key: (0, 0), record: 0..0 };
-            if run.advance()? {
-                runs.push(run);
-            }
-        }
-        let heap = runs.iter().enumerate().map(|(index, run)| Reverse((run.key, index))).collect();
-        Ok(Sorted { bytes: self.bytes, entries: self.entries, next: 0, runs, heap, taken: None })
+        let run = |place: Range<u64>| Run {
+            file: self.file.clone(),
+            rest: place.clone(),
+            place,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            key: (0, 0),
+            record: 0..0,
+        };
+        let runs: Vec<Run> = self.runs.into_iter().map(run).collect();
+        let heap = BinaryHeap::with_capacity(runs.len());
+        let mut sorted = Sorted { bytes: self.bytes, entries: self.entries, next: 0, runs, heap, taken: None };
+        sorted.rewind()?;
+        Ok(sorted)
     }
 }
 
@@ -152,7 +168,7 @@ fn sort(entries: &mut Vec<Entry>, sorted: &mut Vec<Entry>) {
     let times = || entries.iter().map(|entry| entry.ts);
     let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
     let bits = last.abs_diff(first).checked_ilog2().map_or(0, |bit| bit + 1);
-    if entries.len() < MIN_FOR_DIGITS || bits > MAX_DIGITS * DIGIT_BITS {
+    if entries.len() < MIN_FOR_DIGITS || bits > DIGITS_OF_TIMES * DIGIT_BITS {
         entries.sort_unstable_by_key(|entry| (entry.ts, entry.place));
         return;
     }
@@ -182,7 +198,8 @@ fn sort(entries: &mut Vec<Entry>, sorted: &mut Vec<Entry>) {
 #[derive(Debug)]
 struct Run {
     file: SpillFile,
-    /// The part of the file that has not been read.
+    place: Range<u64>,
+    /// The part of it that has not been read.
     rest: Range<u64>,
     buffer: Vec<u8>,
     /// The part of the buffer that has been read from the file, and not yet returned.
@@ -247,7 +264,7 @@ impl Run {
 
 /// Reader of sorted records.
 #[derive(Debug)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     next: usize,
@@ -259,6 +276,23 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
+    /// Goes back to the first record.
+    ///
+    /// # Errors
+    ///
+    /// The temporary file cannot be read.
+    pub fn rewind(&mut self) -> io::Result<()> {
+        (self.next, self.taken) = (0, None);
+        self.heap.clear();
+        for (index, run) in self.runs.iter_mut().enumerate() {
+            (run.start, run.end, run.rest) = (0, 0, run.place.clone());
+            if run.advance()? {
+                self.heap.push(Reverse((run.key, index)));
+            }
+        }
+        Ok(())
+    }
+
     /// Goes on to the record after the one that was returned last, if that was in a run.
     fn advance(&mut self) -> io::Result<()> {
         let Some(index) = self.taken.take() else { return Ok(()) };
@@ -276,7 +310,11 @@ impl Sorted {
     }
 
     /// Returns the time and the queue of the next record.
-    pub(crate) fn peek(&mut self) -> io::Result<Option<(i64, Queue)>> {
+    ///
+    /// # Errors
+    ///
+    /// The temporary file cannot be read.
+    pub fn peek(&mut self) -> io::Result<Option<(i64, Queue)>> {
         self.advance()?;
         let memory = self.entries.get(self.next).map(|&entry| (entry.ts, Sorter::record(&self.bytes, entry).0));
         let run = self.heap.peek().map(|Reverse((key, _))| *key);
@@ -288,7 +326,11 @@ impl Sorted {
     }
 
     /// Returns the next record and its time.
-    pub(crate) fn next(&mut self) -> io::Result<Option<(i64, &[u8])>> {
+    ///
+    /// # Errors
+    ///
+    /// The temporary file cannot be read.
+    pub fn next_record(&mut self) -> io::Result<Option<(i64, &[u8])>> {
         self.advance()?;
         let memory = self.entries.get(self.next).copied();
         if let Some(&Reverse((key, index))) = self.heap.peek() {
@@ -317,8 +359,18 @@ mod tests {
             sorter.push(ts, queue, |bytes| bytes.extend([index.to_ne_bytes().as_slice(), &[0; 5]].concat()));
         }
         let mut sorted = sorter.into_sorted().unwrap();
+        let first = all(&mut sorted);
+        // The second time is begun before the first one ends.
+        sorted.rewind().unwrap();
+        sorted.next_record().unwrap();
+        sorted.rewind().unwrap();
+        assert_eq!(all(&mut sorted), first, "{limit}");
+        first
+    }
+
+    fn all(sorted: &mut Sorted) -> Vec<(i64, Vec<u8>)> {
         let mut found = Vec::new();
-        while let Some((ts, record)) = sorted.next().unwrap() {
+        while let Some((ts, record)) = sorted.next_record().unwrap() {
             found.push((ts, record.to_vec()));
         }
         found
@@ -378,12 +430,12 @@ mod tests {
             sorter.into_sorted().unwrap()
         });
         let mut number = 0;
-        while let Some((ts, record)) = one.next().unwrap() {
-            let (other_ts, other_record) = other.next().unwrap().unwrap();
+        while let Some((ts, record)) = one.next_record().unwrap() {
+            let (other_ts, other_record) = other.next_record().unwrap().unwrap();
             assert_eq!((ts, &record[..4]), (other_ts, &other_record[..4]));
             assert_eq!((&record[4..], &other_record[4..]), (&0_u32.to_ne_bytes()[..], &1_u32.to_ne_bytes()[..]));
             number += 1;
         }
-        assert_eq!((number, other.next().unwrap()), (1000, None));
+        assert_eq!((number, other.next_record().unwrap()), (1000, None));
     }
 }
