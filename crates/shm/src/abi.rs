@@ -34,6 +34,10 @@ pub const MAX_PACKET_COUNT: u16 = 0x3ff;
 pub const FRAGMENT_SIZE_LEN: usize = 4;
 /// Size value that means "the writer gave up on this packet" (§6).
 pub const DROP_MARKER: u32 = 0x0fff_ffff;
+/// Number of `TracePacket.previous_packet_dropped` (§12).
+pub(crate) const PREVIOUS_PACKET_DROPPED: u32 = 42;
+/// Number of `TracePacket.first_packet_on_sequence` (§9).
+pub(crate) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
 /// Bytes of the drop marker in memory.
 pub const DROP_MARKER_BYTES: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
 /// Largest writer id that a producer assigns (§8). Before v53 it was 1023.

@@ -62,6 +62,48 @@ fn recording_tells(implementation: Implementation) {
     assert!(info.contains("smb_full") && !info.contains("chunks_discarded"), "{info}");
 }
 
+/// The service stands still from the middle of the program on, until the program has ended.
+mod at_the_end_of_the_program {
+    use super::*;
+
+    #[test]
+    fn on_our_service() {
+        program_tells(Implementation::Ours);
+    }
+
+    #[test]
+    fn on_perfettos_service() {
+        esatto_tests::skip(|| {
+            esatto_tests::Peer::Official.require()?;
+            program_tells(Implementation::Theirs);
+            Ok(())
+        });
+    }
+}
+
+fn program_tells(implementation: Implementation) {
+    let harness = Harness::new();
+    let (config, trace) = (harness.write("config", CONFIG), harness.path("trace"));
+    let service = harness.service(implementation);
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-t", "1h", "-c"]).arg(config).arg("-o").arg(&trace);
+    let mut record = harness.start("esatto-record", &mut command);
+    harness.wait_for_sessions(1);
+    let mut application = harness.application(Implementation::Ours, Workload { rounds: 1500, ..WORKLOAD });
+    harness.wait_for_data_source("track_event");
+    std::thread::sleep(Duration::from_millis(500));
+    service.signal(Signal::STOP);
+    application.wait();
+    service.signal(Signal::CONT);
+    record.signal(Signal::INT);
+    record.wait_ok();
+    let log = record.log();
+    assert!(log.contains("because a program found its shared memory full"), "{log}");
+    let info = Command::new(esatto_bin()).arg("info").arg(&trace).output().expect("it runs");
+    let info = String::from_utf8(info.stdout).expect("text");
+    assert!(info.contains("smb_full"), "{info}");
+}
+
 /// Makes this test program write an event that is larger than its shared memory.
 const HUGE: &str = "TEST_HUGE_EVENT";
 

@@ -33,8 +33,9 @@ pub(crate) type SessionId = u64;
 pub(crate) enum Command {
     /// Connect to a service as a producer, unless there is such a connection.
     Produce { place: Place, identity: Identity },
-    /// Commit everything and pass on each service's answer.
-    Flush(Answer),
+    /// Commit everything and pass on each service's answer. If it is the last time, also tell the
+    /// losses that threads would tell later.
+    Flush { done: Answer, is_last: bool },
     /// Connect a consumer. The function keeps the code for consumers out of programs that have
     /// none.
     OpenSession { id: SessionId, open: OpenSession },
@@ -136,11 +137,11 @@ impl Control {
                     self.producers.push(ReconnectingProducer::new(place, identity, self.waker.clone()));
                 }
             }
-            Command::Flush(done) => {
+            Command::Flush { done, is_last } => {
                 for producer in &mut self.producers {
                     let done = done.clone();
                     let callback: FlushCallback = Box::new(move || done.give());
-                    producer.flush(callback);
+                    producer.flush(callback, is_last);
                 }
             }
             Command::OpenSession { id, open } => {

@@ -10,6 +10,15 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Hands everything that was recorded to the services, and waits until they have it.
 pub(crate) fn flush(timeout: Duration) -> bool {
+    hand_over(timeout, false)
+}
+
+/// Like [`flush`], before the process or tracing ends.
+pub(crate) fn last_flush() -> bool {
+    hand_over(PATIENCE, true)
+}
+
+fn hand_over(timeout: Duration, is_last: bool) -> bool {
     if control_thread::is_current() {
         return false;
     }
@@ -17,7 +26,7 @@ pub(crate) fn flush(timeout: Duration) -> bool {
     record::flush_all();
     let Some(control) = connection::handle() else { return false };
     // One answer per service.
-    let (answer, answers) = connection::answers();
-    control.send(Command::Flush(answer));
+    let (done, answers) = connection::answers();
+    control.send(Command::Flush { done, is_last });
     answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
 }

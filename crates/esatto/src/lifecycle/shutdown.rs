@@ -1,6 +1,6 @@
 //! The end of tracing: hands over the recorded data and disconnects, also when the process exits.
 
-use super::flush::{PATIENCE, flush};
+use super::flush::last_flush;
 use crate::{connection, control_thread};
 
 /// Ends tracing in this process. It hands over the recorded data, ends the sessions that the
@@ -21,7 +21,7 @@ pub fn shutdown() -> bool {
     if control_thread::is_current() {
         return false;
     }
-    let complete = flush(PATIENCE);
+    let complete = last_flush();
     connection::stop() && complete
 }
 
@@ -30,6 +30,6 @@ pub fn shutdown() -> bool {
 /// share memory with it read that memory.
 pub(crate) fn watch() {
     crate::os::exit::at_exit(|| {
-        flush(PATIENCE);
+        last_flush();
     });
 }

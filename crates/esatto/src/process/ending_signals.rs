@@ -123,6 +123,6 @@ mod hand_over {
     }
 
     fn hand_over() {
-        lifecycle::flush(lifecycle::PATIENCE);
+        lifecycle::last_flush();
     }
 }

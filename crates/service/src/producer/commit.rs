@@ -84,7 +84,6 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
     let Buffers { by_id, discarded, names, scratch, .. } = buffers;
     let mut targets = Targets { writers, allowed_buffers, written_buffers, buffers: by_id, discarded };
     match (memory, chunk.data) {
-        // Only producers without shared memory commit chunks by value.
         (Memory::Shared(memory), None) => {
             memory.take_chunk_with(chunk.page, chunk.chunk, &mut |header, payload| {
                 if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
@@ -95,7 +94,8 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
                 }
             });
         }
-        (Memory::Emulated, Some(data)) => {
+        // Producers that share memory send the marks of their last losses in this way.
+        (Memory::Shared(_) | Memory::Emulated, Some(data)) => {
             let Some((header, payload)) = ChunkHeader::split_from(data) else { return };
             if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
                 let (complete, before) = (!chunk.is_incomplete, buffer.work());

@@ -85,13 +85,20 @@ fn writer_0_is_invalid_and_all_other_16_bit_ids_are_valid() {
 }
 
 #[test]
-fn chunks_by_value_are_ignored_with_shared_memory() {
+fn chunks_by_value_are_taken_beside_shared_memory() {
     let (mut world, producer, consumer) = started(|world| world.producer("p"));
     let mut data = vec![0, 0, 0, 0, 1, 0, 1, 0];
     data.extend_from_slice(&chunk_payload(&[&packet("x")]));
-    let chunk = ChunksToMove { data: Some(data), target_buffer: Some(1), ..Default::default() };
-    world.commit_request(&producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
-    assert!(world.read_texts(consumer).is_empty());
+    // The chunk of a page is not touched, whatever the numbers say.
+    let (page, chunk) = (Some(3), Some(15));
+    let sent = |target_buffer| {
+        let data = Some(data.clone());
+        ChunksToMove { page, chunk, target_buffer, data, ..Default::default() }
+    };
+    let commit = CommitDataRequest { chunks_to_move: vec![sent(Some(9)), sent(Some(1))], ..Default::default() };
+    world.commit_request(&producer, &commit);
+    assert_eq!(world.read_texts(consumer), ["x"]);
+    assert_eq!(stats(&mut world, consumer).chunks_discarded, Some(1), "the producer may not write there");
 }
 
 #[test]

@@ -15,3 +15,4 @@ pub(crate) use patch_list::PatchList;
 pub(crate) use queue::{Batch, CommitQueue, Finished, FinishedChunk, Urgency};
 pub use request::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch};
 pub(crate) use reservations::{Reservations, Target};
+pub(crate) use splitter::RequestSplitter;

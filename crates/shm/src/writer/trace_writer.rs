@@ -17,7 +17,7 @@ use super::{
     fragment_flags::FragmentFlags,
 };
 use crate::{
-    abi::FRAGMENT_SIZE_LEN,
+    abi::{FIRST_PACKET_ON_SEQUENCE, FRAGMENT_SIZE_LEN, PREVIOUS_PACKET_DROPPED},
     arbiter::{Arbiter, ExhaustedPolicy, LossMark, WriterRef},
     commit::FlushCallback,
 };
@@ -26,10 +26,6 @@ use crate::{
 const MIN_BYTES_FOR_PACKET: usize = 12;
 /// Fragments shorter than this get a size field of one byte.
 pub(super) const ONE_BYTE_SIZE_LIMIT: usize = 127;
-/// `TracePacket.previous_packet_dropped`.
-const PREVIOUS_PACKET_DROPPED: u32 = 42;
-/// `TracePacket.first_packet_on_sequence`.
-const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
 
 const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 
@@ -283,6 +279,7 @@ impl TraceWriter {
     #[cold]
     #[inline(never)]
     fn write_owed(&mut self) {
+        self.chunk().forget_debt();
         let Owed { first_packet, loss } = self.chunk().owed;
         let mut message = self.stream.root();
         if loss != 0 {
@@ -429,6 +426,7 @@ impl Drop for TraceWriter {
         self.chunk().give_up_deferred();
         self.flush_inner(None);
         let chunk = self.chunk();
+        chunk.forget_debt();
         if let Some(arbiter) = chunk.arbiter() {
             match chunk.mark() {
                 Some(mark) => arbiter.retire_marked_writer(mark),

@@ -117,3 +117,107 @@ fn writers_that_end_without_memory_do_not_use_up_all_numbers() {
         rig.send_pending();
     }
 }
+
+/// Sends everything, with the last marks. Returns the chunks that travelled in messages: sequence,
+/// number and content.
+fn last_marks(rig: &Rig) -> Vec<(u16, u32, Vec<u8>)> {
+    let sent = sent_with_last_marks(rig);
+    let moves = sent.iter().filter_map(|call| match call {
+        Outgoing::Commit(commit) => Some(&commit.moves),
+        _ => None,
+    });
+    moves
+        .flatten()
+        .filter_map(|sent| {
+            let data = sent.data.as_ref()?;
+            let header: [u8; 8] = *data.first_chunk().expect("a header");
+            assert_eq!(header[..4], sent.chunk_id.to_ne_bytes());
+            assert_eq!(header[4..6], sent.writer_id.to_ne_bytes());
+            assert_eq!(header[6..], 1_u16.to_ne_bytes(), "one packet, no flags");
+            assert_eq!(sent.target_buffer, 1);
+            assert!(sent.chunk > 14 && !sent.incomplete, "no page has such a chunk");
+            Some((sent.writer_id, sent.chunk_id, data[8..].to_vec()))
+        })
+        .collect()
+}
+
+fn sent_with_last_marks(rig: &Rig) -> Vec<Outgoing> {
+    rig.arbiter.queue_last_marks();
+    rig.send_pending();
+    std::mem::take(&mut *rig.recorder.outgoing.lock().unwrap())
+}
+
+/// A packet with a size.
+fn sized(packet: &[&[u8]]) -> Vec<u8> {
+    let packet = packet.concat();
+    [&[packet.len() as u8][..], &packet].concat()
+}
+
+#[test]
+fn at_the_end_of_the_process_marks_need_no_memory() {
+    let rig = Rig::new(8192);
+    let mut ended = rig.writer();
+    full(&rig, &mut ended);
+    test_packet(&mut ended, 1, "lost");
+    let mut new = rig.writer();
+    test_packet(&mut new, 1, "lost");
+    let ids = [ended.writer_id(), new.writer_id()];
+    drop((ended, new));
+    let marks = last_marks(&rig);
+    assert_eq!(marks, [(ids[0], 2, sized(&[&MARK])), (ids[1], 0, sized(&[&MARK, &FIRST]))]);
+    assert_eq!(last_marks(&rig), [], "they are told once");
+}
+
+#[test]
+fn the_last_marks_come_before_the_ends_of_their_sequences() {
+    let rig = Rig::new(8192);
+    let mut writers = [rig.writer(), rig.writer()];
+    full(&rig, &mut writers[0]);
+    for writer in &mut writers {
+        test_packet(writer, 1, "lost");
+    }
+    let ids = writers.each_ref().map(|writer| writer.writer_id());
+    drop(writers);
+    let mut sent = sent_with_last_marks(&rig);
+    sent.extend(sent_with_last_marks(&rig));
+    for id in ids {
+        let is_mark = |call: &Outgoing| matches!(call, Outgoing::Commit(commit) if commit.moves.iter().any(|sent| sent.data.is_some() && sent.writer_id == id));
+        let is_end = |call: &Outgoing| matches!(call, Outgoing::UnregisterWriter { writer_id } if *writer_id == id);
+        let place = |is_it: &dyn Fn(&Outgoing) -> bool| sent.iter().position(is_it).expect("it is sent");
+        assert!(place(&is_mark) < place(&is_end), "{sent:?}");
+        assert_eq!(sent.iter().filter(|call| is_end(call)).count(), 1);
+    }
+}
+
+#[test]
+fn at_the_end_of_the_process_living_writers_share_a_mark() {
+    let rig = Rig::new(8192);
+    let mut writers = [rig.writer(), rig.writer(), rig.writer()];
+    full(&rig, &mut writers[0]);
+    for writer in &mut writers {
+        test_packet(writer, 1, "lost");
+    }
+    // One tells its loss itself.
+    rig.drain();
+    test_packet(&mut writers[0], 2, "found");
+    let marks = last_marks(&rig);
+    let [(id, 0, content)] = &marks[..] else { panic!("{marks:?}") };
+    assert_eq!(*content, sized(&[&MARK, &FIRST]));
+    assert!(writers.iter().all(|writer| writer.writer_id() != *id), "a sequence of its own");
+    assert_eq!(last_marks(&rig), []);
+}
+
+#[test]
+fn who_has_lost_nothing_has_no_last_mark() {
+    let rig = Rig::new(8192);
+    let mut writers = [rig.writer(), rig.writer()];
+    full(&rig, &mut writers[0]);
+    test_packet(&mut writers[0], 1, "lost");
+    rig.drain();
+    for writer in &mut writers {
+        test_packet(writer, 2, "found");
+    }
+    assert_eq!(last_marks(&rig), []);
+    drop(writers);
+    assert_eq!(last_marks(&rig), []);
+}

@@ -271,12 +271,16 @@ impl Endpoint {
     }
 
     /// Commits everything that is complete, and runs `done` when the service has it. Without a
-    /// session, or if the connection breaks, `done` is dropped.
-    pub(crate) fn flush(&mut self, done: FlushCallback) {
+    /// session, or if the connection breaks, `done` is dropped. If it `is_last`, losses are told that
+    /// no packet can tell any more.
+    pub(crate) fn flush(&mut self, done: FlushCallback, is_last: bool) {
         if let Some(transport) = &self.transport {
             // Threads may end in a moment, together with the process. A service that shares their
             // memory looks for the unfinished chunks. Another service must be told of them.
             transport.arbiter.queue_unfinished();
+            if is_last {
+                transport.arbiter.queue_last_marks();
+            }
             self.commit();
             // Calls are handled in order: the reply to an empty commit confirms all earlier ones.
             self.push::<method::CommitData>(Vec::new(), Some(Tag::Commit(vec![done])));

@@ -78,8 +78,8 @@ impl ReconnectingProducer {
     }
 
     /// See [`Producer::flush`].
-    pub(crate) fn flush(&mut self, done: FlushCallback) {
-        self.producer.flush(done, !self.has_failed);
+    pub(crate) fn flush(&mut self, done: FlushCallback, is_last: bool) {
+        self.producer.flush(done, is_last, !self.has_failed);
     }
 
     pub(crate) fn interest(&self) -> Option<Interest<'_>> {
@@ -314,7 +314,7 @@ mod tests {
         link.producer().activate_triggers(vec!["t".to_owned()], now + Duration::from_secs(60));
         let flush = |link: &mut ReconnectingProducer| {
             let (sender, receiver) = std::sync::mpsc::channel::<()>();
-            link.flush(Box::new(move || sender.send(()).unwrap()));
+            link.flush(Box::new(move || sender.send(()).unwrap()), false);
             move || receiver.try_recv()
         };
         let ended = Err(std::sync::mpsc::TryRecvError::Disconnected);

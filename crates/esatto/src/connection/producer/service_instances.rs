@@ -42,8 +42,8 @@ pub(crate) struct Producer {
     triggers: PendingTriggers,
     /// The service has been told of triggers on this connection.
     has_told_triggers: bool,
-    /// Flushes that wait until the service has been told of triggers.
-    trigger_flushes: Vec<FlushCallback>,
+    /// Flushes that wait until the service has been told of triggers, and whether they are the last.
+    trigger_flushes: Vec<(FlushCallback, bool)>,
     /// Threads that wait for a service to start what it wants.
     syncs: Vec<FlushCallback>,
     /// `None` before the first request for startup tracing.
@@ -177,15 +177,16 @@ impl Producer {
 
     /// Commits everything that is complete, and runs `done` when the service has it, and has the
     /// triggers that were activated before. Without either, or if the connection breaks, `done` is
-    /// dropped. While `is_connecting`, triggers wait for the service.
-    pub(crate) fn flush(&mut self, done: FlushCallback, is_connecting: bool) {
+    /// dropped. While `is_connecting`, triggers wait for the service. `is_last` tells that the
+    /// process or tracing ends.
+    pub(crate) fn flush(&mut self, done: FlushCallback, is_last: bool, is_connecting: bool) {
         if is_connecting && !self.accepted && self.triggers.wait_for_service(Instant::now()) {
-            self.trigger_flushes.push(done);
+            self.trigger_flushes.push((done, is_last));
         } else if self.has_told_triggers && self.endpoint.arbiter().is_none() {
             // There is nothing to commit, but the process may end before the calls are sent.
             self.endpoint.sync(done);
         } else {
-            self.endpoint.flush(done);
+            self.endpoint.flush(done, is_last);
         }
     }
 
@@ -258,8 +259,8 @@ impl Producer {
                     self.has_told_triggers = true;
                     self.endpoint.activate_triggers(&names);
                 }
-                for done in mem::take(&mut self.trigger_flushes) {
-                    self.flush(done, false);
+                for (done, is_last) in mem::take(&mut self.trigger_flushes) {
+                    self.flush(done, is_last, false);
                 }
             }
             Event::Setup { id, config } => {

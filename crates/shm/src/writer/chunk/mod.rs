@@ -104,6 +104,8 @@ pub(super) struct ChunkWriter {
     pub(super) begun: u16,
     pub(super) fragment: FragmentFlags,
     pub(super) owed: Owed,
+    /// The arbiter knows that the writer owes the mark of a loss.
+    is_debtor: bool,
     /// Something was lost, and the program has not started its sequence over since.
     pub(super) has_lost: bool,
     flags: ChunkFlags,
@@ -143,6 +145,7 @@ impl ChunkWriter {
             begun: 0,
             fragment: FragmentFlags::NONE,
             owed: Owed { first_packet: true, loss: 0 },
+            is_debtor: false,
             has_lost: false,
             flags: ChunkFlags::NONE,
             supply: if arbiter.is_some() { Supply::None } else { Supply::Exhausted },
@@ -379,6 +382,18 @@ impl ChunkWriter {
     fn note_loss(&mut self, reasons: u16) {
         self.owed.loss |= reasons;
         self.has_lost = true;
+        if let Some(arbiter) = self.arbiter.as_ref().filter(|_| !self.is_debtor && self.owes_mark()) {
+            arbiter.add_debtor(self.writer.target);
+            self.is_debtor = true;
+        }
+    }
+
+    /// Tells the arbiter that the writer marks its loss now, or ends.
+    pub(super) fn forget_debt(&mut self) {
+        if let Some(arbiter) = self.arbiter.as_ref().filter(|_| self.is_debtor) {
+            arbiter.remove_debtor(self.writer.target);
+            self.is_debtor = false;
+        }
     }
 
     /// Sets the size of the fragment being written to the drop marker.
