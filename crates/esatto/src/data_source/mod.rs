@@ -60,6 +60,7 @@ pub(crate) mod begin_end;
 mod buffer_exhausted;
 mod config;
 mod context;
+mod listed_categories;
 mod registry;
 pub(crate) mod session_observer;
 mod source;
@@ -68,6 +69,10 @@ mod stop_and_flush;
 mod track_event;
 mod waits;
 mod writer;
+
+/// Longest descriptor of a data source. With the rest of its message, it fits into the longest frame
+/// that services take (`docs/spec/wire-protocol.md` §2).
+pub(crate) const MAX_DESCRIPTOR_BYTES: usize = 120 << 10;
 
 pub(crate) use adoption::canonical;
 pub(crate) use any_source::{AnySource, Assignment, HeldInstances};

@@ -5,13 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use esatto_instances::{HeldSlots, Ticket};
 use esatto_protozero::Owned;
-use esatto_schema::{
-    DataSourceConfigReader, DataSourceDescriptor, TrackEventCategory, TrackEventConfig, TrackEventDescriptor,
-};
+use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, TrackEventConfig, TrackEventDescriptor};
 use esatto_shm::ExhaustedPolicy;
 
 use super::adoption::can_adopt_track_events;
-use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances, session_observer};
+use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances, listed_categories, session_observer};
 use crate::category::registry;
 use crate::random::random;
 use crate::sequence::{Instance, Options, TRACK_EVENTS};
@@ -55,16 +53,6 @@ impl AnySource for TrackEvents {
     }
 
     fn descriptor(&'static self) -> Vec<u8> {
-        let mut categories = Vec::new();
-        registry::for_each(|category| {
-            let description = category.description();
-            categories.push(TrackEventCategory {
-                name: Some(category.name().into()),
-                description: (!description.is_empty()).then(|| description.into()),
-                tags: category.tags().iter().map(|&tag| tag.into()).collect(),
-                ..Default::default()
-            });
-        });
         let descriptor = DataSourceDescriptor {
             name: Some(NAME.into()),
             id: Some(*self.id.get_or_init(|| random().max(1))),
@@ -72,7 +60,7 @@ impl AnySource for TrackEvents {
             will_notify_on_stop: Some(true),
             handles_incremental_state_clear: Some(true),
             track_event_descriptor: Some(TrackEventDescriptor {
-                available_categories: categories,
+                available_categories: listed_categories::listed(),
                 ..Default::default()
             }),
             ..Default::default()

@@ -20,8 +20,9 @@ use super::triggers::PendingTriggers;
 use crate::backend::Backend;
 use crate::callbacks::shielded;
 use crate::connection::transport::{Call, Reply};
-use crate::data_source::{self, AnySource, Assignment, Done, Flush};
+use crate::data_source::{self, AnySource, Assignment, Done, Flush, MAX_DESCRIPTOR_BYTES};
 use crate::destination::Destination;
+use crate::diagnostics;
 use crate::os::Waker;
 use crate::record;
 
@@ -285,16 +286,26 @@ impl Producer {
         }
         for (index, source) in data_source::registered().into_iter().enumerate() {
             let version = source.version();
-            match self.announced.get_mut(index) {
-                None => {
-                    self.announced.push(version);
-                    self.endpoint.register(&source.descriptor());
-                }
-                Some(known) if *known != version => {
-                    *known = version;
-                    self.endpoint.update(&source.descriptor());
-                }
-                Some(_) => {}
+            let known = self.announced.get_mut(index);
+            let is_new = known.is_none();
+            match known {
+                None => self.announced.push(version),
+                Some(known) if *known != version => *known = version,
+                Some(_) => continue,
+            }
+            let descriptor = source.descriptor();
+            if descriptor.len() > MAX_DESCRIPTOR_BYTES {
+                let what = if is_new { "is not recorded" } else { "keeps its descriptor" };
+                diagnostics::say_once(format!(
+                    "the data source {:?} {what}: its new descriptor has {} bytes, and a service takes at most \
+                     {MAX_DESCRIPTOR_BYTES}",
+                    source.name(),
+                    descriptor.len(),
+                ));
+            } else if is_new {
+                self.endpoint.register(&descriptor);
+            } else {
+                self.endpoint.update(&descriptor);
             }
         }
     }
