@@ -35,16 +35,20 @@ pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) ->
     })
 }
 
-/// Applies the rules of the C library: two passes (exact names, prefixes). Each checks enabled
+/// Applies the rules of the C library: passes for exact names, prefixes and `*`. Each checks enabled
 /// categories, enabled tags, disabled categories, disabled tags. A category that no rule matches is
 /// off.
+///
+/// Perfetto's C library has one pass for the last two. Then nothing can leave out `db.*` beside an
+/// enabled `*`.
 pub(crate) fn enables_foreign(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
     let is_exact = |pattern: &[u8], text: &str| pattern == text.as_bytes();
     let begins = |pattern: &[u8], text: &str| {
-        let star = pattern.iter().position(|&byte| byte == b'*');
+        let star = pattern.iter().position(|&byte| byte == b'*').filter(|star| *star > 0);
         star.is_some_and(|star| text.as_bytes().starts_with(&pattern[..star]))
     };
-    for matches in [&is_exact as &dyn Fn(&[u8], &str) -> bool, &begins] {
+    let is_all = |pattern: &[u8], _: &str| pattern.first() == Some(&b'*');
+    for matches in [&is_exact as &dyn Fn(&[u8], &str) -> bool, &begins, &is_all] {
         let name_in = |patterns: &[esatto_protozero::ProtoString]| patterns.iter().any(|p| matches(p, name));
         let tag_in = |patterns: &[esatto_protozero::ProtoString]| {
             tags.iter().any(|tag| patterns.iter().any(|p| matches(p, tag)))
@@ -217,6 +221,11 @@ mod tests {
             "enabled comes first; slow is a tag like any other"
         );
         assert!(!foreign(&config(&["*"], &["a"], &[], &[]), "a", &[]), "an exact name comes before a pattern");
+        let without = config(&["*"], &["db.*"], &[], &[]);
+        assert!(foreign(&without, "net", &[]) && !foreign(&without, "db.rows", &[]), "a prefix comes before all");
+        assert!(foreign(&config(&["d*"], &["db.*"], &[], &[]), "db.rows", &[]), "of two prefixes, the enabled one");
+        assert!(foreign(&config(&["*"], &[], &[], &["t*"]), "a", &["u"]));
+        assert!(!foreign(&config(&["*"], &[], &[], &["t*"]), "a", &["tag"]));
         assert!(foreign(&config(&["a*"], &["a"], &["t"], &[]), "a", &["t"]), "enabled tags come before disabled names");
         assert!(foreign(&config(&["a*b"], &[], &[], &[]), "aXc", &[]), "the pattern ends at the star");
         assert!(!foreign(&config(&["a*"], &[], &[], &["t"]), "a", &["t"]));
