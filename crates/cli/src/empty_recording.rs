@@ -421,7 +421,7 @@ fn enables_some(source: &DataSource, program: &Program) -> bool {
 /// Returns whether a config of the data source `linux.ftrace` asks for any event.
 pub(crate) fn wants_kernel_events(config: &DataSourceConfig) -> bool {
     config.ftrace_config.as_ref().is_some_and(|ftrace| {
-        let names = [&ftrace.ftrace_events, &ftrace.atrace_categories, &ftrace.atrace_apps];
+        let names = [&ftrace.ftrace_events, &ftrace.atrace_categories, &ftrace.atrace_apps, &ftrace.syscall_events];
         names.iter().any(|names| !names.is_empty())
             || !ftrace.kprobe_events.is_empty()
             || ftrace.enable_function_graph.unwrap_or(false)

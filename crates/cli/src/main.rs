@@ -25,6 +25,7 @@
 mod args;
 mod awaited_programs;
 mod browser;
+mod category_patterns;
 mod commands;
 mod config;
 mod console;

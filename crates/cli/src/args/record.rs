@@ -8,11 +8,11 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser as _, ValueEnum};
 
 use super::{Cli, Command};
-use crate::presets;
 use crate::quantities::{parse_size_kb, parse_time};
 use crate::start_time::StartTime;
 use crate::trace_config::is_config;
 use crate::trace_output::Output;
+use crate::{category_patterns, presets};
 
 const RECORD_HELP: &str = "\
 With COMMAND, a private tracing service starts, and records the command and the programs that it starts. Without it, the
@@ -83,7 +83,7 @@ pub(crate) struct Record {
     pub(crate) all_categories: bool,
     /// Record only the events of these categories: names, patterns such as "db.*", "tag:slow" for
     /// those with a tag also, and "-db.rows" to leave some out; repeatable
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = parse_pattern)]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = category_patterns::parse)]
     pub(crate) category: Vec<String>,
     /// Keep only the newest data, in buffers that have this size together, and save them at the
     /// end: 512K, 64M, 1G
@@ -115,19 +115,6 @@ pub(crate) struct Record {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Checks a pattern of categories.
-fn parse_pattern(text: &str) -> Result<String, String> {
-    let name = text.strip_prefix("tag:").or_else(|| text.strip_prefix('-')).unwrap_or(text);
-    if text.starts_with("-tag:") {
-        return Err("a tag cannot be left out; without `tag:NAME`, those with the tag slow or debug are".to_owned());
-    }
-    match name.trim_end_matches('*').contains('*') {
-        _ if name.is_empty() => Err("expected a name, as in net, db.*, tag:slow or -db.rows".to_owned()),
-        true => Err("a * is possible only at the end of a pattern".to_owned()),
-        false => Ok(text.to_owned()),
-    }
-}
-
 impl Record {
     /// Returns whether the newest data stay in memory until the end of the recording.
     pub(crate) fn keeps_ring(&self) -> bool {
@@ -136,7 +123,8 @@ impl Record {
 
     /// Fails if options exclude each other, with the reason and a remedy.
     pub(crate) fn check(&self) -> Result<(), clap::Error> {
-        let Some(why) = self.conflict() else { return Ok(()) };
+        let conflict = self.conflict().map(str::to_owned).or_else(|| category_patterns::without_effect(&self.category));
+        let Some(why) = conflict else { return Ok(()) };
         let mut command = Cli::command();
         command.build();
         let record = command.find_subcommand("record").cloned().unwrap_or(command);
@@ -288,10 +276,10 @@ mod tests {
     #[test]
     fn patterns_are_checked() {
         for good in ["net", "db.*", "*", "tag:slow", "-db.rows"] {
-            assert_eq!(parse_pattern(good).as_deref(), Ok(good));
+            assert_eq!(category_patterns::parse(good).as_deref(), Ok(good));
         }
         for bad in ["", "-", "tag:", "-tag:slow", "a*b", "*.rows"] {
-            assert!(parse_pattern(bad).is_err(), "{bad}");
+            assert!(category_patterns::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -47,8 +47,9 @@ pub(crate) struct New {
     /// Base of the config: a preset, or "events", the events of programs only [default: default]
     #[arg(short, long, value_name = "NAME", value_parser = crate::presets::names_with_events())]
     pub(crate) preset: Option<String>,
-    /// Record only these categories of events: names, or patterns such as "db.*"
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    /// Record only these categories of events: names, patterns such as "db.*", "tag:slow" for those
+    /// with a tag also, and "-db.rows" to leave some out; repeatable
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = crate::category_patterns::parse)]
     pub(crate) category: Vec<String>,
     /// End after this time: 500ms, 10s, 1m, 2h; with --trigger, the longest wait for it
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]

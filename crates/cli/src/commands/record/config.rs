@@ -3,12 +3,13 @@
 use core::time::Duration;
 
 use esatto_probes::presets;
+use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
 use esatto_schema::trace_config::{IncrementalStateConfig, TriggerConfig};
-use esatto_schema::{TraceConfig, TrackEventConfig};
 
 use crate::args::{OnTrigger, Record};
+use crate::category_patterns::track_events;
 use crate::failure::Failure;
 use crate::recording_session::Transfer;
 use crate::ring_size::resize;
@@ -89,20 +90,6 @@ fn defer(config: &mut TraceConfig) -> Result<(), Failure> {
     }
     config.deferred_start = Some(true);
     Ok(())
-}
-
-/// Returns the config of track events that these patterns ask for, as all ways to record have it
-/// (`docs/reference/config.md`).
-fn track_events(patterns: &[String]) -> TrackEventConfig {
-    let of = |prefix: &'static str| patterns.iter().filter_map(move |pattern| pattern.strip_prefix(prefix));
-    let named = patterns.iter().filter(|pattern| !pattern.starts_with('-') && !pattern.starts_with("tag:"));
-    let mut named = named.map(String::as_str).peekable();
-    let mut config = esatto::SessionConfig::new().without_categories(of("-")).tags(of("tag:"));
-    if named.peek().is_some() {
-        config = config.categories(named);
-    }
-    let source = config.trace_config().data_sources.first().and_then(|source| source.config.as_deref());
-    source.and_then(|source| source.track_event_config.as_deref().cloned()).unwrap_or_default()
 }
 
 fn triggers(args: &Record) -> TriggerConfig {

@@ -13,6 +13,7 @@ use esatto_trace::escape::Line;
 use self::questions::Questions;
 use self::wish::Wish;
 use super::options;
+use crate::category_patterns;
 use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
 use crate::presets::EVENTS;
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &options::New) -> Result<ExitCode, Failure> {
         };
         (wish, out)
     } else {
+        if let Some(why) = category_patterns::without_effect(&args.category) {
+            return Err(Failure::new("cannot write the config", why));
+        }
         (wish_of(args), args.out.clone().unwrap_or_else(|| "-".into()))
     };
     let text = wish.text()?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::free_name;
 use super::wish::{Wish, base};
+use crate::category_patterns;
 use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 use crate::presets::{ABOUT_EVENTS, EVENTS};
@@ -29,7 +30,7 @@ impl<R: BufRead> Questions<R> {
         let preset = self.preset()?;
         let mut wish = Wish { preset, ..Wish::default() };
         let all = "Which categories of events of programs? Names with commas between, such as net,db.*";
-        wish.categories = self.ask(all, "all", |answer| Ok(names(answer)))?;
+        wish.categories = self.ask(all, "all", names)?;
         let files =
             ["in memory, where the newest data overwrite the oldest", "into the file at once, for long recordings"];
         let first = if wish.preset == "long" { 2 } else { 1 };
@@ -133,9 +134,10 @@ fn size_of(preset: &str) -> Result<String, Failure> {
     Ok(format!("{}M", total >> 10))
 }
 
-fn names(answer: Option<&str>) -> Vec<String> {
+fn names(answer: Option<&str>) -> Result<Vec<String>, String> {
     let parts = answer.filter(|answer| *answer != "all").unwrap_or_default().split([',', ' ']);
-    parts.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    let names = parts.filter(|name| !name.is_empty()).map(category_patterns::parse).collect::<Result<Vec<_>, _>>()?;
+    category_patterns::without_effect(&names).map_or(Ok(names), Err)
 }
 
 fn optional<T>(answer: Option<&str>, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, String> {

@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 use core::ops::Range;
 use core::time::Duration;
 
+use crate::category_patterns;
 use crate::config::document::{Document, Form};
 use crate::config::field_path::find;
 use crate::config::rules;
@@ -105,10 +106,23 @@ impl Wish {
 
     /// Returns the config of track events of the wanted categories.
     fn events(&self, indent: &str) -> String {
-        let mut text = format!("{{\n{indent}  disabled_categories: \"*\"\n");
-        for pattern in &self.categories {
-            // Writing to a string never fails.
-            let _ = writeln!(text, "{indent}  enabled_categories: {}", quoted(pattern));
+        let mut events = category_patterns::track_events(&self.categories);
+        if events.enabled_tags.is_empty() && events.disabled_categories.iter().any(|name| name.as_bytes() == b"*") {
+            // Only what is named is recorded, and nothing has to be left out by its tag.
+            events.disabled_tags.clear();
+        }
+        let lists = [
+            ("disabled_categories", &events.disabled_categories),
+            ("enabled_categories", &events.enabled_categories),
+            ("disabled_tags", &events.disabled_tags),
+            ("enabled_tags", &events.enabled_tags),
+        ];
+        let mut text = "{\n".to_owned();
+        for (field, names) in lists {
+            for name in names {
+                // Writing to a string never fails.
+                let _ = writeln!(text, "{indent}  {field}: {}", quoted(&String::from_utf8_lossy(name.as_bytes())));
+            }
         }
         text + indent + "}"
     }

@@ -56,7 +56,10 @@ pub(super) fn findings(config: &TraceConfig) -> Vec<Finding> {
             "linux.process_stats" => findings.extend(process_stats(config, has_ftrace, &path)),
             "linux.sys_stats" => findings.extend(sys_stats(config, &path)),
             "linux.inode_file_map" => findings.extend(inode_file_map(config, duration_ms, &path)),
-            "track_event" => findings.extend(track_event(config, &path)),
+            "track_event" => {
+                findings.extend(track_event(config, &path));
+                findings.extend(words_of_the_command_line(config, &path));
+            }
             _ => {}
         }
     }
@@ -253,6 +256,23 @@ fn inode_file_map(config: &DataSourceConfig, duration_ms: u32, path: &str) -> Op
     Some(finding.remedy("add for instance `inode_file_config { scan_delay_ms: 200 }`"))
 }
 
+/// Tells of words of the command line in the place of patterns.
+fn words_of_the_command_line(config: &DataSourceConfig, path: &str) -> Vec<Finding> {
+    let Some(events) = config.track_event_config.as_deref() else { return Vec::new() };
+    let names = events.enabled_categories.iter().enumerate().take(LOOKED_AT_EVENTS);
+    let told = names.filter_map(|(i, name)| {
+        let name = String::from_utf8_lossy(name.as_bytes());
+        let (field, rest) = match (name.strip_prefix('-'), name.strip_prefix("tag:")) {
+            (Some(rest), _) => ("disabled_categories", rest),
+            (None, rest) => ("enabled_tags", rest?),
+        };
+        let why = format!("no category has the name {name:?}: it is a word of `--category`");
+        let finding = Finding::warning(format!("{path}.track_event_config.enabled_categories[{i}]"), why);
+        Some(finding.remedy(format!("write `{field}: {rest:?}`")))
+    });
+    told.collect()
+}
+
 fn track_event(config: &DataSourceConfig, path: &str) -> Option<Finding> {
     let default = TrackEventConfig::default();
     let events = config.track_event_config.as_deref().unwrap_or(&default);
@@ -319,6 +339,12 @@ mod tests {
         );
         assert_told("name: 'track_event'", "programs on the C library record nothing");
         assert_told("name: 'track_event' track_event_config { disabled_categories: '*' }", "it records nothing");
+        let enabled = |name: &str| format!("name: 'track_event' track_event_config {{ enabled_categories: '{name}' }}");
+        assert_told(&enabled("-db.*"), "no category has the name \"-db.*\": it is a word of `--category`");
+        assert_told(&enabled("tag:slow"), "no category has the name \"tag:slow\"");
+        assert_eq!(of(&enabled("a-b.*")), [""; 0]);
+        let syscalls = "name: 'linux.ftrace' ftrace_config { syscall_events: 'sys_getppid' }";
+        assert_eq!(of(syscalls), [""; 0], "they need no further event");
     }
 
     #[test]
