@@ -22,7 +22,8 @@ struct esatto_config {
   bool no_track_events;
   const char* const* categories;         /* such as net.*; default: all. With the tag slow or debug:
                                             only those that are named in full */
-  const char* const* without_categories; /* patterns; `categories` take precedence */
+  const char* const* without_categories; /* full names, or patterns such as db.*, which leave nothing
+                                            out beside a pattern of `categories` that matches */
   const char* const* data_sources;
 };
 
@@ -89,6 +90,8 @@ static inline struct PerfettoTracingSessionImpl* esatto_session_start(uint32_t b
 
 struct esatto_file_ {
   FILE* file;
+  const char* path;
+  bool has_data;
   int error;
 };
 
@@ -97,23 +100,35 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
   (void)session;
   (void)has_more;
   ESATTO_ORDER_AFTER_(to);
+  if (size && !to->has_data && !to->error) {
+    /* Only now is the content of an old file worth less than the new one. */
+    to->has_data = true;
+    to->file = freopen(to->path, "wb", to->file);
+    if (!to->file) to->error = errno ? errno : EIO;
+  }
   if (size && !to->error && fwrite(data, 1, size, to->file) != size) to->error = errno ? errno : EIO;
   ESATTO_ORDER_BEFORE_(to);
 }
 
 /* Writes the packets that were not read before into a file, which it creates or replaces. Returns
- * 0, or an error number of errno. */
+ * 0, or an error number of errno. It is ENODATA, and the file stays as it was, if there is no
+ * packet: the service did not take the session, or has ended, or all packets were read before. */
 static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
-  struct esatto_file_ to = {fopen(path, "wb"), 0};
+  struct esatto_file_ to = {fopen(path, "rb"), path, false, 0};
+  const bool is_new = !to.file;
+  if (to.file) fclose(to.file);
+  to.file = fopen(path, "ab");
   if (!to.file) return errno;
   ESATTO_ORDER_BEFORE_(&to);
   PerfettoTracingSessionReadTraceBlocking(session, esatto_on_read_, &to);
   ESATTO_ORDER_AFTER_(&to);
-  if (fclose(to.file) != 0 && !to.error) to.error = errno;
-  return to.error;
+  if (to.file && fclose(to.file) != 0 && !to.error) to.error = errno;
+  if (!to.has_data && is_new) remove(path);
+  return to.error || to.has_data ? to.error : ENODATA;
 }
 
-/* Stops a session, saves its trace and ends it. Returns 0, or an error number of errno. */
+/* Stops a session, saves its trace and ends it. Returns 0, or an error number of errno, as
+ * esatto_session_save does. */
 static inline int esatto_session_finish(struct PerfettoTracingSessionImpl* session, const char* path) {
   int error;
   PerfettoTracingSessionStopBlocking(session);

@@ -221,6 +221,22 @@ static void data_sources(const char* path) {
   CHECK(report("nobody hears it", 1) == 0 && !esatto_lock_instance(&weather, 0));
 }
 
+/* A session that the service refuses has no packets. What is in the file stays. */
+static void refused(const char* path) {
+  char content[8] = "";
+  const struct esatto_config huge = {.buffer_kb = 2000000000};
+  FILE* file = fopen(path, "wb");
+  CHECK(file && fputs("earlier", file) >= 0 && fclose(file) == 0);
+  CHECK(esatto_session_finish(esatto_session_start(ESATTO_IN_PROCESS, &huge), path) == ENODATA);
+  file = fopen(path, "rb");
+  CHECK(file && fread(content, 1, sizeof content, file) == 7 && strcmp(content, "earlier") == 0);
+  fclose(file);
+  CHECK(remove(path) == 0);
+  CHECK(esatto_session_finish(esatto_session_start(ESATTO_IN_PROCESS, &huge), path) == ENODATA);
+  file = fopen(path, "rb");
+  CHECK(!file);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   nobody_records();
@@ -244,6 +260,7 @@ int main(int argc, char** argv) {
   tracks();
   the_rest();
   CHECK(esatto_session_save(session, "/no such folder/trace") == ENOENT);
+  refused(argv[2]);
   CHECK(esatto_session_finish(session, argv[1]) == 0);
   CHECK(!esatto_is_enabled(&net));
   session = esatto_session_start(ESATTO_IN_PROCESS, NULL);
