@@ -119,8 +119,9 @@ class Session {
     read([&trace](const void* data, size_t size) { trace.append(static_cast<const char*>(data), size); });
     return trace;
   }
-  // Writes these packets into a file, which it creates or replaces. If there are none, because the service did not
-  // take the session or has ended, the error is no_message_available (ENODATA), and the file stays as it was.
+  // Writes these packets into a file, which it creates or replaces. If there are none, because the
+  // service did not take the session or has ended, the error is no_message_available (ENODATA), and
+  // the file stays as it was.
   [[nodiscard]] std::error_code save(const std::string& path) { return {esatto_session_save(session_, path.c_str()), std::generic_category()}; }
   // Stops the session and saves its trace.
   [[nodiscard]] std::error_code finish(const std::string& path) { return stop(), save(path); }

@@ -35,9 +35,9 @@ pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) ->
     })
 }
 
-/// Applies the rules of the C library: passes for exact names, prefixes and `*`. Each checks enabled
-/// categories, enabled tags, disabled categories, disabled tags. A category that no rule matches is
-/// off.
+/// Applies the rules of the C library: passes for exact names, prefixes and `*`. Each checks
+/// enabled categories, enabled tags, disabled categories, disabled tags. A category that no rule
+/// matches is off.
 ///
 /// Perfetto's C library has one pass for the last two. Then nothing can leave out `db.*` beside an
 /// enabled `*`.

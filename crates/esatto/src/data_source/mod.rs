@@ -70,8 +70,8 @@ mod track_event;
 mod waits;
 mod writer;
 
-/// Longest descriptor of a data source. With the rest of its message, it fits into the longest frame
-/// that services take (`docs/spec/wire-protocol.md` §2).
+/// Longest descriptor of a data source. With the rest of its message, it fits into the longest
+/// frame that services take (`docs/spec/wire-protocol.md` §2).
 pub(crate) const MAX_DESCRIPTOR_BYTES: usize = 120 << 10;
 
 pub(crate) use adoption::canonical;

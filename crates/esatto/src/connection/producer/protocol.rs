@@ -271,8 +271,8 @@ impl Endpoint {
     }
 
     /// Commits everything that is complete, and runs `done` when the service has it. Without a
-    /// session, or if the connection breaks, `done` is dropped. If it `is_last`, losses are told that
-    /// no packet can tell any more.
+    /// session, or if the connection breaks, `done` is dropped. If it `is_last`, losses are told
+    /// that no packet can tell any more.
     pub(crate) fn flush(&mut self, done: FlushCallback, is_last: bool) {
         if let Some(transport) = &self.transport {
             // Threads may end in a moment, together with the process. A service that shares their

@@ -43,7 +43,8 @@ pub(crate) struct Producer {
     triggers: PendingTriggers,
     /// The service has been told of triggers on this connection.
     has_told_triggers: bool,
-    /// Flushes that wait until the service has been told of triggers, and whether they are the last.
+    /// Flushes that wait until the service has been told of triggers, and whether they are the
+    /// last.
     trigger_flushes: Vec<(FlushCallback, bool)>,
     /// Threads that wait for a service to start what it wants.
     syncs: Vec<FlushCallback>,
