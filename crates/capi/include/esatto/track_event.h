@@ -22,12 +22,13 @@
   struct esatto_slice_ ESATTO_UNIQUE_(esatto_slice_) __attribute__((cleanup(esatto_slice_end_), unused)) =                 \
       esatto_is_enabled(ESATTO_UNIQUE_(esatto_category_))                                                                  \
           ? esatto_slice_begin_(ESATTO_UNIQUE_(esatto_category_), ESATTO_FIRST_(__VA_ARGS__, 0), ESATTO_EXTRAS_(__VA_ARGS__)) \
-          : (struct esatto_slice_){NULL, NULL}
+          : (struct esatto_slice_){NULL, NULL, NULL}
 
 /* (category, name, extras…): begins a slice on its track. */
 #define ESATTO_BEGIN(category, ...) ESATTO_NAMED_(category, PERFETTO_TE_TYPE_SLICE_BEGIN, __VA_ARGS__)
 
-/* (category, extras…): ends the slice that began last on the track. */
+/* (category, extras…): ends the slice that began last on the track. It wants the same track and
+ * ESATTO_CATEGORY_NAME as ESATTO_BEGIN. */
 #define ESATTO_END(...) ESATTO_EMIT_(ESATTO_FIRST_(__VA_ARGS__, 0), PERFETTO_TE_TYPE_SLICE_END, NULL, ESATTO_EXTRAS_(__VA_ARGS__))
 
 /* (category, name, extras…): an instant. */
@@ -78,6 +79,7 @@
       unsigned long long: esatto_arg_uint_,       \
       float: esatto_arg_double_,                  \
       double: esatto_arg_double_,                 \
+      long double: esatto_arg_double_,            \
       char*: esatto_arg_string_,                  \
       const char*: esatto_arg_string_,            \
       default: esatto_arg_pointer_)(ESATTO_NEW_ARG_, name, value)
@@ -181,6 +183,7 @@
 struct esatto_slice_ {
   struct esatto_category* category;
   struct PerfettoTeHlExtra* track;
+  struct PerfettoTeHlExtra* category_name;
 };
 
 static inline bool esatto_is_track_(const struct PerfettoTeHlExtra* extra) {
@@ -191,17 +194,22 @@ static inline bool esatto_is_track_(const struct PerfettoTeHlExtra* extra) {
 /* The extras live until the end of the block, as the slice does. */
 static inline struct esatto_slice_ esatto_slice_begin_(struct esatto_category* category, const char* name,
                                                        struct PerfettoTeHlExtra* const* extras) {
-  struct esatto_slice_ slice = {category, NULL};
+  struct esatto_slice_ slice = {category, NULL, NULL};
   PerfettoTeHlEmitImpl(category->impl, PERFETTO_TE_TYPE_SLICE_BEGIN, name, extras);
-  for (; *extras; extras++)
+  for (; *extras; extras++) {
     if (esatto_is_track_(*extras)) slice.track = *extras;
+    if ((*extras)->type == PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY) slice.category_name = *extras;
+  }
   return slice;
 }
 
 static inline void esatto_slice_end_(struct esatto_slice_* slice) {
-  if (slice->category)
+  if (slice->category) {
+    /* It ends where it began: on its track, and in the sessions that record its category. */
+    struct PerfettoTeHlExtra* const first = slice->track ? slice->track : slice->category_name;
     PerfettoTeHlEmitImpl(slice->category->impl, PERFETTO_TE_TYPE_SLICE_END, NULL,
-                         (struct PerfettoTeHlExtra* const[]){slice->track, NULL});
+                         (struct PerfettoTeHlExtra* const[]){first, slice->track ? slice->category_name : NULL, NULL});
+  }
 }
 
 union esatto_arg_ {
@@ -251,7 +259,8 @@ static inline struct PerfettoTeHlExtra* esatto_arg_pointer_(union esatto_arg_* t
 
 /* The value of a counter. Integers stay integers. */
 #define ESATTO_VALUE_(value) \
-  _Generic((value), float: esatto_measure_, double: esatto_measure_, default: esatto_count_)(ESATTO_NEW_ARG_, value)
+  _Generic((value), float: esatto_measure_, double: esatto_measure_, long double: esatto_measure_, default: esatto_count_)( \
+      ESATTO_NEW_ARG_, value)
 
 static inline struct PerfettoTeHlExtra* esatto_count_(union esatto_arg_* to, int64_t value) {
   to->count = (struct PerfettoTeHlExtraCounterInt64){{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_INT64}, value};

@@ -5,6 +5,7 @@
 #define ESATTO_TRACK_EVENT_HPP_
 
 #include <array>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -25,7 +26,8 @@
 // (category, name, extras…): begins a slice on its track.
 #define ESATTO_BEGIN(category, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_named(esatto_category_, PERFETTO_TE_TYPE_SLICE_BEGIN, __VA_ARGS__))
 
-// (category, extras…): ends the slice that began last on the track.
+// (category, extras…): ends the slice that began last on the track. It wants the same track and
+// esatto::category_name as ESATTO_BEGIN.
 #define ESATTO_END(...)                         \
   ESATTO_EMIT_(ESATTO_FIRST_(__VA_ARGS__, 0), ::esatto::detail::emit(esatto_category_, PERFETTO_TE_TYPE_SLICE_END, nullptr, ESATTO_REST_(__VA_ARGS__, nullptr)))
 
@@ -94,8 +96,10 @@ inline const char* text(const char* from) { return from; }
 inline const char* text(const std::string& from) { return from.c_str(); }
 inline const char* text(std::nullptr_t) { return nullptr; }
 
+// A class that only converts to std::string, such as std::filesystem::path, makes a text that does
+// not live until the event is recorded.
 template <class T>
-inline constexpr bool is_text = std::is_convertible_v<const T&, const char*> || std::is_convertible_v<const T&, const std::string&>;
+inline constexpr bool is_text = std::is_convertible_v<const T&, const char*> || std::is_base_of_v<std::string, T>;
 
 }  // namespace detail
 
@@ -119,7 +123,7 @@ auto arg(const char* name, const T& value) {
     return detail::Plain{PerfettoTeHlExtraDebugArgString{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, name, text ? text : ""}};
   } else {
     static_assert(std::is_pointer_v<D> || std::is_null_pointer_v<D>,
-                  "an annotation is a bool, a number, an enumeration, a text or a pointer; of a std::string_view, make a std::string");
+                  "an annotation is a bool, a number, an enumeration, a text or a pointer; of a std::string_view or a path, make a std::string");
     const void* pointer = value;
     return detail::Plain{PerfettoTeHlExtraDebugArgPointer{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_POINTER}, name, reinterpret_cast<uintptr_t>(pointer)}};
   }
@@ -162,6 +166,7 @@ class category_name {
   explicit category_name(const char* name) : descriptor_{name, nullptr, nullptr, 0}, extra_{{PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, nullptr} {}
   explicit category_name(const std::string& name) : category_name(name.c_str()) {}
   PerfettoTeHlExtra* extra() { return extra_.desc = &descriptor_, &extra_.header; }
+  const char* name() const { return descriptor_.name; }
 
  private:
   PerfettoTeCategoryDescriptor descriptor_;
@@ -338,7 +343,7 @@ auto field(uint32_t id, const T& value) {
   } else if constexpr (detail::is_text<T>) {
     return detail::Field{PerfettoTeHlProtoFieldCstr{{PERFETTO_TE_HL_PROTO_TYPE_CSTR, id}, detail::text(value)}};
   } else {
-    static_assert(std::is_integral_v<D> || std::is_enum_v<D>, "a field is a bool, a number, an enumeration or a text");
+    static_assert(std::is_integral_v<D> || std::is_enum_v<D>, "a field is a bool, a number, an enumeration or a text; of a std::string_view or a path, make a std::string");
     return detail::Field{PerfettoTeHlProtoFieldVarInt{{PERFETTO_TE_HL_PROTO_TYPE_VARINT, id}, static_cast<uint64_t>(value)}};
   }
 }
@@ -422,7 +427,7 @@ class [[nodiscard]] Slice {
   Slice(const Slice&) = delete;
   Slice& operator=(const Slice&) = delete;
   ~Slice() {
-    if (__builtin_expect(category_ != nullptr, false)) end();
+    if (__builtin_expect(has_begun_, false)) end();
   }
 
   // Returns true if a session recorded the category when the slice was made.
@@ -433,12 +438,23 @@ class [[nodiscard]] Slice {
   void begin(const Name& name, Extras&&... extras) {
     (remember(extras), ...);
     detail::emit_named(*category_, PERFETTO_TE_TYPE_SLICE_BEGIN, name, extras...);
+    // Not before: an argument may have thrown an exception.
+    has_begun_ = true;
   }
 
  private:
   void end() {
-    PerfettoTeHlExtra* const extras[] = {track_.header.type ? &track_.header : nullptr, nullptr};
-    PerfettoTeHlEmitImpl(category_->impl, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
+    PerfettoTeHlExtra* extras[] = {nullptr, nullptr, nullptr};
+    PerfettoTeHlExtra** next = extras;
+    if (track_.header.type) *next++ = &track_.header;
+    if (name_) {
+      // It ends where it began: in the sessions that record this category.
+      category_name name(*name_);
+      *next = name.extra();
+      PerfettoTeHlEmitImpl(category_->impl, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
+    } else {
+      PerfettoTeHlEmitImpl(category_->impl, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
+    }
   }
 
   // The track on which it ends.
@@ -449,10 +465,14 @@ class [[nodiscard]] Slice {
   void remember(const detail::Nested<Tracks...>&) {
     static_assert(sizeof...(Tracks) == 0, "ESATTO_SLICE on nested tracks: take an esatto::Track, or ESATTO_BEGIN and ESATTO_END");
   }
+  void remember(const category_name& extra) { name_ = std::make_unique<std::string>(extra.name()); }
   template <class Extra>
   void remember(const Extra&) {}
 
   esatto_category* category_;
+  bool has_begun_ = false;
+  // The name of a category that is known at run time only.
+  std::unique_ptr<std::string> name_;
   union {
     PerfettoTeHlExtra header;
     PerfettoTeHlExtraRegisteredTrack registered;

@@ -80,6 +80,7 @@ static void tracks(void) {
   ESATTO_COUNTER(&net, "packets", 3u);
   ESATTO_COUNTER(&net, "packets", -4);
   ESATTO_COUNTER(&net, "load", 0.75f, ESATTO_ARG("why", "because"));
+  ESATTO_COUNTER(&net, "load", 0.5L);
   ESATTO_STATE(&net, "machine", "on");
   ESATTO_STATE(&net, "machine", NULL, ESATTO_ARG("why", "because"));
   ESATTO_STATE_ON(&net, &light, "green");
@@ -89,7 +90,22 @@ static void tracks(void) {
   esatto_track_close(&light);
 }
 
+/* Slices whose category is known at run time end only where they began. */
+static void dynamic_slices(void) {
+  ESATTO_SLICE(&net, "around");
+  {
+    ESATTO_SLICE(ESATTO_ANY, "must not be there", ESATTO_CATEGORY_NAME("off"));
+    ESATTO_SLICE(ESATTO_ANY, "must not be there", ESATTO_ON_NAMED("named", 3), ESATTO_CATEGORY_NAME("off"));
+  }
+  {
+    ESATTO_SLICE(ESATTO_ANY, "slice of a dynamic category", ESATTO_CATEGORY_NAME("plain"));
+    ESATTO_INSTANT(&net, "inside 2");
+  }
+  ESATTO_INSTANT(&net, "inside 1");
+}
+
 static void the_rest(void) {
+  dynamic_slices();
   struct PerfettoTeTimestamp before = esatto_now(), after = before;
   char name[32];
   before.value -= 2000000;

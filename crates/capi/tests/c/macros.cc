@@ -2,6 +2,7 @@
 
 #include <esatto/trace.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -9,6 +10,10 @@
 #include "check.h"
 
 namespace {
+
+// The text of a path would not live until the event is recorded.
+static_assert(esatto::detail::is_text<std::string> && esatto::detail::is_text<const char*> && esatto::detail::is_text<char[4]>);
+static_assert(!esatto::detail::is_text<std::filesystem::path>);
 
 esatto::Category net{"net", "Network"};
 const char* tags[] = {"fast", nullptr};
@@ -77,6 +82,7 @@ void tracks() {
   ESATTO_COUNTER(net, "packets", 3u);
   ESATTO_COUNTER(net, std::string("packets"), -4);
   ESATTO_COUNTER(net, "load", 0.75f, esatto::arg("why", "because"));
+  ESATTO_COUNTER(net, "load", 0.5L);
   ESATTO_STATE(net, "machine", "on");
   ESATTO_STATE(net, "machine", nullptr, esatto::arg("why", "because"));
   ESATTO_STATE(net, light, "green");
@@ -86,7 +92,30 @@ void tracks() {
   ESATTO_INSTANT(net, "on the moved track", esatto::on(moved));
 }
 
+[[noreturn]] int throws() { throw std::runtime_error("out"); }
+
+// Slices whose category is known at run time end only where they began, and those whose arguments
+// throw an exception do not end.
+void dynamic_slices() {
+  auto any = esatto::any_category();
+  ESATTO_SLICE(net, "around");
+  {
+    ESATTO_SLICE(any, "must not be there", esatto::category_name("off"));
+    ESATTO_SLICE(any, "must not be there", esatto::on_named("named", 3), esatto::category_name(std::string("off")));
+  }
+  {
+    ESATTO_SLICE(any, "slice of a dynamic category", esatto::category_name(std::string("plain")));
+    ESATTO_INSTANT(net, "inside 2");
+  }
+  try {
+    ESATTO_SLICE(net, "must not be there", esatto::arg("n", throws()));
+  } catch (const std::runtime_error&) {
+  }
+  ESATTO_INSTANT(net, "inside 1");
+}
+
 void the_rest() {
+  dynamic_slices();
   auto before = esatto::now(), after = before;
   before.value -= 2000000;
   after.value -= 500000;

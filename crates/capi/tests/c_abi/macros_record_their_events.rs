@@ -91,7 +91,9 @@ fn slices_end_with_their_block_and_on_their_track() {
     let past = "SELECT CAST(dur AS TEXT) AS x FROM slice WHERE name = '1.5 ms'";
     let process =
         "SELECT s.name AS x FROM slice s JOIN process_track t ON t.id = track_id WHERE s.name = 'on the process'";
-    ask([tracks, open, depths, past, process], |[tracks, open, depths, past, process]| {
+    let inside = "SELECT name || ': ' || depth AS x FROM slice WHERE name GLOB 'inside *' OR name = 'slice of a dynamic category' ORDER BY x";
+    ask([tracks, open, depths, past, process, inside], |[tracks, open, depths, past, process, inside]| {
+        assert_eq!(inside, ["inside 1: 1", "inside 2: 2", "slice of a dynamic category: 1"]);
         let expected = [
             "1.5 ms: past",
             "below the thread: below the thread",
@@ -166,7 +168,10 @@ fn counters_flows_and_correlation_ids_are_recorded() {
                  JOIN slice o ON o.id = slice_in";
     let numbers = "SELECT display_value AS x FROM args WHERE key = 'correlation_id' ORDER BY x";
     ask([counters, flows, numbers], |[counters, flows, numbers]| {
-        assert_eq!(counters, ["heat 20.0 C", "heat 20.5 C", "packets 3.0 ", "packets -4.0 ", "load 0.75 "]);
+        assert_eq!(
+            counters,
+            ["heat 20.0 C", "heat 20.5 C", "packets 3.0 ", "packets -4.0 ", "load 0.75 ", "load 0.5 "]
+        );
         // The fixed64 field of 'typed' begins a flow that has no end.
         assert_eq!(flows, ["starts -> ends", "starts -> ends"]);
         assert_eq!(numbers, ["eleven", "tp:#11"]);
