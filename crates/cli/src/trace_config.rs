@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use esatto_inputs::is_trace_of_service;
 use esatto_protozero::{Fields, Owned as _};
 use esatto_schema::trace_config::buffer_config::FillPolicy;
+use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig, WriteFlushMode};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 use esatto_trace::escape::Line;
@@ -266,6 +267,12 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), Failure> {
         None => Ok(()),
         Some(Refusal { why, remedy, .. }) => Err(Failure::new("cannot use the config", why).hint(remedy)),
     }
+}
+
+/// Returns whether a session with this config starts only when its program asks for it.
+pub(crate) fn waits_for_its_program(config: &TraceConfig) -> bool {
+    let mode = config.trigger_config.as_ref().and_then(|config| config.trigger_mode);
+    config.deferred_start == Some(true) && mode != Some(TriggerMode::START_TRACING)
 }
 
 /// Bytes of the largest config that a service takes: it travels in one message

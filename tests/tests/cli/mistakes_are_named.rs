@@ -317,3 +317,10 @@ fn a_service_that_is_missing_is_told_alone() {
     assert!(stderr.starts_with("esatto: cannot reach a tracing service at "), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
+
+#[test]
+fn a_start_that_never_comes() {
+    let config = format!("deferred_start: true buffers {{ size_kb: 64 }} {TRACK_EVENTS}");
+    let stderr = refused(&config);
+    assert!(stderr.contains("with `deferred_start`, a session waits until its program starts it"), "{stderr}");
+}

@@ -41,6 +41,11 @@ pub(super) fn config(args: &Record, is_service: bool) -> Result<TraceConfig, Fai
         (None, None) => trace_config::track_events(args.all_categories),
     };
     trace_config::check(&config)?;
+    if trace_config::waits_for_its_program(&config) {
+        let why = "with `deferred_start`, a session waits until its program starts it, and `record` starts at once";
+        let failure = Failure::new("cannot use the config", why);
+        return Err(failure.hint("leave it out, or name the time of the start with `--at`"));
+    }
     if !args.category.is_empty() {
         trace_config::set_track_events(&mut config, &track_events(&args.category));
     }

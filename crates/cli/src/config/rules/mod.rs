@@ -10,6 +10,7 @@ mod sources;
 use esatto_schema::TraceConfig;
 
 use super::finding::Finding;
+use crate::trace_config;
 
 /// Parts of the largest config that a service takes.
 const BUFFERS: usize = 128;
@@ -25,6 +26,10 @@ pub(crate) fn findings(config: &TraceConfig, encoded: &[u8]) -> Vec<Finding> {
     findings.extend(files::findings(config));
     findings.extend(rings::findings(config));
     findings.extend(sources::findings(config));
+    if trace_config::waits_for_its_program(config) {
+        let why = "the recording waits until the program that asked for it starts it";
+        findings.push(Finding::warning("deferred_start", why).remedy("`record` refuses it: leave it out"));
+    }
     findings
 }
 
@@ -32,7 +37,6 @@ pub(crate) fn findings(config: &TraceConfig, encoded: &[u8]) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::config::finding::Severity;
-    use crate::trace_config;
     use esatto_protozero::Owned as _;
 
     /// Returns the fields and messages of the findings about a text.
@@ -47,6 +51,17 @@ mod tests {
                 format!("{mark}{}: {}", finding.field, finding.message)
             })
             .collect()
+    }
+
+    #[test]
+    fn a_deferred_start_is_told() {
+        let base = "buffers { size_kb: 64 fill_policy: DISCARD } data_sources { config { name: 'linux.system_info' } }";
+        assert_eq!(told(base), [""; 0]);
+        let found = told(&format!("{base} deferred_start: true"));
+        assert!(found.len() == 1 && found[0].starts_with("deferred_start: the recording waits"), "{found:#?}");
+        let trigger = "trigger_config { trigger_mode: START_TRACING trigger_timeout_ms: 1000 \
+                       triggers { name: 'x' stop_delay_ms: 1 } }";
+        assert_eq!(told(&format!("{base} {trigger} deferred_start: true")), [""; 0]);
     }
 
     #[test]
