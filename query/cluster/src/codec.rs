@@ -66,6 +66,9 @@ impl PhysicalExtensionCodec for TraceCodec {
 
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
         match traces_of_function(function) {
+            Some(traces) if traces.are_of_lake() => {
+                exec_err!("the clocks of a lake, for '{}', are on one machine", function.name())
+            }
             Some(traces) => wire::encode_function(traces, traces.folder().unwrap_or(&self.folder), bytes),
             None => Ok(()),
         }

@@ -60,6 +60,11 @@ impl LakeTraces {
         &self.entries
     }
 
+    /// Returns the trace of a number.
+    pub(crate) fn entry(&self, number: u32) -> Option<&TraceEntry> {
+        self.entries.iter().find(|entry| entry.trace_number == i64::from(number))
+    }
+
     /// Returns the columns that tell traces apart.
     pub(crate) fn trace_fields(&self) -> Vec<FieldRef> {
         let number = Field::new(NUMBER_COLUMN, DataType::Int64, false);
@@ -158,6 +163,60 @@ impl LakeTable {
         let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(self.schema.file_schema()) };
         Ok(planned.with_partition_values(self.traces.trace_values(entry)).with_statistics(Arc::new(statistics)))
     }
+
+    /// Returns the file of a trace for the plan; `None` if the trace has no rows in this table.
+    fn file_of(&self, entry: &TraceEntry) -> Result<Option<PartitionedFile>> {
+        let file = entry.tables.iter().find(|file| file.name == self.table.name);
+        file.map(|file| self.file(entry, file)).transpose()
+    }
+
+    /// Plans a scan of one trace. `columns` are positions in the table.
+    pub(crate) async fn scan_trace(
+        &self,
+        state: &dyn Session,
+        entry: &TraceEntry,
+        columns: &[usize],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let files = self.file_of(entry)?.into_iter().collect();
+        self.plan(state, files, Some(&columns.to_vec()), &[], None).await
+    }
+
+    async fn plan(
+        &self,
+        state: &dyn Session,
+        files: Vec<PartitionedFile>,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if files.is_empty() {
+            let schema = datafusion::common::project_schema(&self.schema(), projection)?;
+            return Ok(Arc::new(EmptyExec::new(schema)));
+        }
+        let rows: Option<usize> = files
+            .iter()
+            .map(|file| file.statistics.as_ref().and_then(|statistics| statistics.num_rows.get_value().copied()))
+            .sum();
+        let rows = rows.map_or(Precision::Absent, Precision::Exact);
+        let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(self.schema.table_schema()) };
+        let groups = FileGroup::new(files).split_files(state.config().target_partitions().max(1));
+        let mut source = ParquetSource::new(self.schema.clone());
+        let table_schema = DFSchema::try_from(self.schema())?;
+        if let Some(predicate) = filter_pushdown::predicate(state, filters, &table_schema) {
+            source = source.with_predicate(predicate);
+        }
+        let source = Arc::new(source);
+        let config = FileScanConfigBuilder::new(self.traces.url.clone(), source)
+            .with_file_groups(groups)
+            // Without constraints: DataFusion does not number their columns anew in projections, so
+            // it leaves out sorts that are needed.
+            .with_statistics(statistics)
+            .with_projection_indices(projection.cloned())?
+            .with_limit(limit)
+            .build();
+        let format = ParquetFormat::default().with_options(state.table_options().parquet.clone());
+        format.create_physical_plan(state, config).await
+    }
 }
 
 #[async_trait]
@@ -187,37 +246,8 @@ impl TableProvider for LakeTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut files = Vec::new();
         for at in self.traces.select(state, filters)? {
-            let entry = &self.traces.entries[at];
-            if let Some(file) = entry.tables.iter().find(|file| file.name == self.table.name) {
-                files.push(self.file(entry, file)?);
-            }
+            files.extend(self.file_of(&self.traces.entries[at])?);
         }
-        if files.is_empty() {
-            let schema = datafusion::common::project_schema(&self.schema(), projection)?;
-            return Ok(Arc::new(EmptyExec::new(schema)));
-        }
-        let rows: Option<usize> = files
-            .iter()
-            .map(|file| file.statistics.as_ref().and_then(|statistics| statistics.num_rows.get_value().copied()))
-            .sum();
-        let rows = rows.map_or(Precision::Absent, Precision::Exact);
-        let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(self.schema.table_schema()) };
-        let groups = FileGroup::new(files).split_files(state.config().target_partitions().max(1));
-        let mut source = ParquetSource::new(self.schema.clone());
-        let table_schema = DFSchema::try_from(self.schema())?;
-        if let Some(predicate) = filter_pushdown::predicate(state, filters, &table_schema) {
-            source = source.with_predicate(predicate);
-        }
-        let source = Arc::new(source);
-        let config = FileScanConfigBuilder::new(self.traces.url.clone(), source)
-            .with_file_groups(groups)
-            // Without constraints: DataFusion does not number their columns anew in projections, so
-            // it leaves out sorts that are needed.
-            .with_statistics(statistics)
-            .with_projection_indices(projection.cloned())?
-            .with_limit(limit)
-            .build();
-        let format = ParquetFormat::default().with_options(state.table_options().parquet.clone());
-        format.create_physical_plan(state, config).await
+        self.plan(state, files, projection, filters, limit).await
     }
 }

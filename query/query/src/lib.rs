@@ -13,6 +13,7 @@
 //!                   ├─ needed_tables  tables that a script can see; others are not made
 //!                   ├─ fallback, table_arguments   what is translated later
 //!                   ├─ functions, table_functions
+//!                   ├─ lake_table   a table of a lake; lake_arguments, lake_clocks, lake_slices: its functions
 //!                   ├─ trace_table  a table of all traces, with projection and filters
 //!                   ├─ remote     an engine that runs plans on other machines
 //!                   └─ traces     files, opened when needed; a bounded cache
@@ -28,7 +29,10 @@ mod filter_pushdown;
 mod functions;
 mod interactive;
 mod lake_args;
+mod lake_arguments;
+mod lake_clocks;
 mod lake_commands;
+mod lake_slices;
 mod lake_table;
 mod memberships;
 mod needed_tables;

@@ -22,6 +22,7 @@ use esatto_lake::{Lake, TRACE_COLUMNS, TraceEntry};
 use esatto_tables::ArgTypes;
 use futures::FutureExt as _;
 
+use crate::lake_clocks::LakeClocks;
 use crate::lake_table::{LakeTable, LakeTraces};
 use crate::needed_tables::have_kernel_events;
 use crate::remote::Remote;
@@ -30,7 +31,9 @@ use crate::sql_error::SqlError;
 use crate::trace_table::TraceTable;
 use crate::traces::Traces;
 use crate::views::{VIEWS, view};
-use crate::{fallback, filter_pushdown, functions, memberships, table_arguments, table_functions};
+use crate::{
+    fallback, filter_pushdown, functions, lake_arguments, lake_clocks, memberships, table_arguments, table_functions,
+};
 
 /// Options of a session.
 #[derive(Debug, Clone)]
@@ -117,6 +120,7 @@ impl Session {
             error => SqlError::new(error.to_string()),
         };
         let traces = Arc::new(LakeTraces::new(lake, entries, &session.context).map_err(failed)?);
+        session.traces.set_lake(&traces);
         session.trace_columns = traces.trace_fields().iter().map(|field| field.name().clone()).collect();
         for table in esatto_tables::tables().iter().filter(|table| esatto_lake::derived(table.name).is_none()) {
             session.add_table(table.name, Arc::new(LakeTable::new(Arc::clone(&traces), table)))?;
@@ -285,7 +289,8 @@ impl Session {
         for word in words {
             self.add_view(word).await?;
         }
-        if self.remote.is_some() && words.iter().any(|word| word == "extract_arg") && !self.traces.has_arg_types() {
+        let is_elsewhere = self.remote.is_some() || self.traces.are_of_lake();
+        if is_elsewhere && words.iter().any(|word| word == "extract_arg") && !self.traces.has_arg_types() {
             self.ask_arg_types().await.map_err(|error| self.sql_error(&error))?;
         }
         let mut statement = statement.clone();
@@ -378,6 +383,7 @@ impl Session {
         let state = self.context.state();
         let plan = state.statement_to_plan(DfStatement::Statement(Box::new(statement.clone()))).await?;
         let plan = memberships::rewrite(plan)?;
+        let plan = self.prepare_for_lake(plan).await?;
         let has_rows = !matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         let frame = self.context.execute_logical_plan(plan).await?;
         if !has_rows {
@@ -386,6 +392,15 @@ impl Session {
         let plan = frame.create_physical_plan().await?;
         let rows = execute_stream(plan, self.context.task_ctx())?;
         Ok(Some(Answer { schema: rows.schema(), rows }))
+    }
+
+    /// Prepares functions that look into traces, if the tables are those of a lake.
+    async fn prepare_for_lake(&self, plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+        let Some(lake) = self.traces.lake() else { return Ok(plan) };
+        if self.traces.lake_clocks().is_none() && lake_clocks::are_needed(&plan)? {
+            self.traces.set_lake_clocks(LakeClocks::read(&self.context, lake).await?);
+        }
+        lake_arguments::rewrite(plan, lake)
     }
 
     /// Adds a view, and those that it uses, if there is one with this name.

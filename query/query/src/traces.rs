@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::SystemTime;
 
-use datafusion::common::{DataFusionError, plan_err};
 use esatto_lake::{fetch, is_url};
 use esatto_tables::{ArgTypes, MAX_TRACES, OpenTrace, ReadOptions};
+
+use crate::lake_clocks::LakeClocks;
+use crate::lake_table::LakeTraces;
 
 /// The treatment of traces that are damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,10 +32,17 @@ pub struct Traces {
     folder: Option<PathBuf>,
     pool: Arc<TracePool>,
     /// There are tables of a lake instead.
-    are_of_lake: bool,
+    lake: Option<LakeSide>,
     arg_types: OnceLock<HashMap<String, ArgTypes>>,
     /// Traces are read without the table of kernel events.
     is_part: AtomicBool,
+}
+
+/// The lake that has the tables instead of the traces.
+#[derive(Debug, Default)]
+struct LakeSide {
+    tables: OnceLock<Arc<LakeTraces>>,
+    clocks: OnceLock<LakeClocks>,
 }
 
 /// Memory that open traces share. A process that answers many queries keeps one: traces stay open
@@ -141,7 +150,7 @@ impl Traces {
             broken,
             folder: None,
             pool,
-            are_of_lake: false,
+            lake: None,
             arg_types: OnceLock::new(),
             is_part: AtomicBool::new(false),
         })
@@ -164,15 +173,7 @@ impl Traces {
         };
         let files = paths.map(file).collect();
         let (folder, pool) = (Some(folder.to_owned()), Arc::clone(pool));
-        Self {
-            files,
-            broken,
-            folder,
-            pool,
-            are_of_lake: false,
-            arg_types: OnceLock::new(),
-            is_part: AtomicBool::new(false),
-        }
+        Self { files, broken, folder, pool, lake: None, arg_types: OnceLock::new(), is_part: AtomicBool::new(false) }
     }
 
     /// The traces of a lake, which have tables only.
@@ -182,22 +183,40 @@ impl Traces {
             broken: Broken::Skip,
             folder: None,
             pool: Arc::new(TracePool::of_query(0)),
-            are_of_lake: true,
+            lake: Some(LakeSide::default()),
             arg_types: OnceLock::new(),
             is_part: AtomicBool::new(false),
         }
     }
 
-    pub(crate) fn are_of_lake(&self) -> bool {
-        self.are_of_lake
+    /// Returns whether there are tables of a lake instead.
+    pub fn are_of_lake(&self) -> bool {
+        self.lake.is_some()
     }
 
-    /// Refuses a function that needs more of a trace than its tables.
-    pub(crate) fn require(&self, function: &str, instead: &str) -> Result<(), DataFusionError> {
-        if self.are_of_lake {
-            return plan_err!("{function}() needs the traces themselves, which are not in a lake; {instead}");
+    /// Sets the tables of the lake, which are known after the session.
+    pub(crate) fn set_lake(&self, tables: &Arc<LakeTraces>) {
+        if let Some(lake) = &self.lake {
+            // A session has one lake.
+            let _was_known = lake.tables.set(Arc::clone(tables));
         }
-        Ok(())
+    }
+
+    /// Returns the tables of the lake, if there is one.
+    pub(crate) fn lake(&self) -> Option<&Arc<LakeTraces>> {
+        self.lake.as_ref()?.tables.get()
+    }
+
+    /// Returns the clocks of the lake, once they have been read.
+    pub(crate) fn lake_clocks(&self) -> Option<&LakeClocks> {
+        self.lake.as_ref()?.clocks.get()
+    }
+
+    pub(crate) fn set_lake_clocks(&self, clocks: LakeClocks) {
+        if let Some(lake) = &self.lake {
+            // Two statements read the same.
+            let _was_known = lake.clocks.set(clocks);
+        }
     }
 
     /// Reads traces without the table of kernel events from now on.

@@ -37,7 +37,7 @@ mod page;
 pub use catalog::{ColumnDef, TableDef, table, tables};
 pub use esatto_trace::ReadOptions;
 pub use esatto_trace::tables::Kind;
-pub use open_trace::{ArgTypes, ClockOffsets, Damage, MAX_TRACES, OpenTrace};
+pub use open_trace::{ArgTypes, ClockOffsets, Damage, MAX_TRACES, OpenTrace, ROW_BITS};
 pub use page::page;
 
 use std::ops::RangeInclusive;

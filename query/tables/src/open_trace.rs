@@ -15,8 +15,8 @@ use crate::{Batches, ReadTables, Request, TableDef};
 /// Traces whose ids differ from each other, and are exact as numbers of JSON.
 pub const MAX_TRACES: u32 = 1 << 20;
 
-/// Bits of an id that are the row.
-const ROW_BITS: u32 = 32;
+/// Bits of an id that are the row. Those above are the number of the trace.
+pub const ROW_BITS: u32 = 32;
 
 /// Bytes of text that views can address in one buffer.
 const BLOCK_BYTES: u32 = 1 << 26;
@@ -74,6 +74,23 @@ impl core::fmt::Display for Damage {
 pub struct ClockOffsets(Vec<(i64, i64)>);
 
 impl ClockOffsets {
+    /// Makes them of the values of the clock at moments of the trace clock, in any order. Moments
+    /// with a distance that does not fit into 64 bits are left out.
+    pub fn new(snapshots: impl IntoIterator<Item = (i64, i64)>) -> Self {
+        let distance = |(ts, value): (i64, i64)| Some((ts, value.checked_sub(ts)?));
+        let mut offsets: Vec<(i64, i64)> = snapshots.into_iter().filter_map(distance).collect();
+        offsets.sort_unstable();
+        // The distance of a moment holds until another one.
+        offsets.dedup_by_key(|(_, ahead)| *ahead);
+        offsets.shrink_to_fit();
+        Self(offsets)
+    }
+
+    /// Returns the bytes of memory that they take.
+    pub fn memory_size(&self) -> usize {
+        size_of::<Self>() + self.0.capacity() * size_of::<(i64, i64)>()
+    }
+
     /// Converts a time on the trace clock.
     pub fn convert(&self, ts: i64) -> Option<i64> {
         let after = self.0.partition_point(|(at, _)| *at <= ts);
@@ -144,6 +161,11 @@ impl OpenTrace {
         u32::try_from(id >> ROW_BITS).ok()
     }
 
+    /// Returns the id of the first row of each table of the trace with a number.
+    pub fn first_id_of(number: u32) -> i64 {
+        i64::from(number) << ROW_BITS
+    }
+
     pub(crate) fn tables(&self) -> &Tables {
         &self.engine.tables
     }
@@ -156,7 +178,7 @@ impl OpenTrace {
 
     /// Returns the id of the first row of each table.
     pub fn first_id(&self) -> i64 {
-        i64::from(self.number) << ROW_BITS
+        Self::first_id_of(self.number)
     }
 
     /// Returns the number of rows of a table.
@@ -271,14 +293,10 @@ impl OpenTrace {
     /// Returns the distances of a clock and the trace clock; none if there are no snapshots of it.
     pub fn clock_offsets(&self, clock_id: i64) -> ClockOffsets {
         let clocks = &self.engine.tables.clock_snapshot;
-        let mut offsets: Vec<(i64, i64)> = (0..clocks.rows())
-            .filter(|&row| {
-                clocks.clock_id[row] == clock_id && clocks.machine_id[row].is_none_or(|row| row.index() == 0)
-            })
-            .filter_map(|row| Some((clocks.ts[row], clocks.clock_value[row].checked_sub(clocks.ts[row])?)))
-            .collect();
-        offsets.sort_unstable();
-        ClockOffsets(offsets)
+        let snapshots = (0..clocks.rows()).filter(|&row| {
+            clocks.clock_id[row] == clock_id && clocks.machine_id[row].is_none_or(|row| row.index() == 0)
+        });
+        ClockOffsets::new(snapshots.map(|row| (clocks.ts[row], clocks.clock_value[row])))
     }
 
     /// Returns the value of a fact about the trace, as text.

@@ -93,9 +93,8 @@ fn a_scheduler_of_ballista_does_not_take_traces() {
     assert!(error.contains("cannot read traces") && error.contains("esatto-cluster scheduler"), "{error}");
 }
 
-/// Statements with functions that only traces themselves can answer, or that Ballista lacks.
-const NOT_IN_LAKES: [&str; 3] =
-    ["shapes: arguments as columns", "shapes: times of the day", "shapes: texts by patterns"];
+/// Statements with functions that Ballista lacks.
+const NOT_IN_BALLISTA: [&str; 1] = ["shapes: texts by patterns"];
 
 #[test]
 fn ballista_alone_gives_the_same_rows_of_a_lake() {
@@ -113,7 +112,7 @@ fn ballista_alone_gives_the_same_rows_of_a_lake() {
     let (_scheduler, address) = scheduler(&program, &folder);
     let _executors = executors(&executor, &address, &folder, 2);
     for query in crate::queries::of_all_shapes() {
-        if NOT_IN_LAKES.contains(&&*query.name) {
+        if NOT_IN_BALLISTA.contains(&&*query.name) {
             continue;
         }
         let args = [&*lake, &query.sql, "--format", "jsonl"];
@@ -123,6 +122,11 @@ fn ballista_alone_gives_the_same_rows_of_a_lake() {
         assert_eq!(there.status, Some(0), "{}: {there:?}", query.name);
         assert_eq!(here.sorted(), there.sorted(), "{}", query.name);
     }
+    // The clocks of a lake are with the client.
+    let sql = "select count(to_time(ts, id)) > 0 as some from slice";
+    let answer = crate::processes::ask(&["--cluster", &address, &lake, sql, "--format", "csv"]);
+    assert_eq!(answer.stdout, "some\ntrue\n", "{answer:?}");
+    assert!(answer.stderr.contains("the clocks of a lake"), "{answer:?}");
     let answer = crate::processes::ask(&["--cluster", &address, &lake, "select printf('%d', ts) as text from slice"]);
     let error = answer.error();
     assert!(error.contains("does not have the function 'printf'") && error.contains("esatto-cluster"), "{error}");

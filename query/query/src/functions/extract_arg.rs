@@ -3,6 +3,8 @@
 //! A column of SQLite can have values of any type, one of DataFusion has one type. So the type of
 //! `extract_arg` is that of all values with this key in all traces: the traces are read before the
 //! statement is planned. `extract_arg_int`, `extract_arg_real` and `extract_arg_text` need not.
+//!
+//! Over a lake, `crate::lake_arguments` makes joins of the calls.
 
 use std::sync::Arc;
 
@@ -10,8 +12,9 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array,
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use esatto_tables::OpenTrace;
 use esatto_trace::tables::ArgValue;
@@ -66,6 +69,37 @@ impl ExtractArg {
     }
 }
 
+/// A call, as a join with the table `args` has to answer it.
+#[derive(Debug)]
+pub(crate) struct ArgCall<'e> {
+    /// The expression of the set.
+    pub(crate) set: &'e Expr,
+    /// The expression of the key, and the key if it is known.
+    pub(crate) key: &'e Expr,
+    pub(crate) literal: Option<&'e str>,
+    /// The type of the value.
+    pub(crate) data_type: DataType,
+    /// Some of the values may be floating point numbers.
+    pub(crate) may_be_real: bool,
+}
+
+/// Returns the call of `extract_arg` that an expression is; `None` if it is none.
+pub(crate) fn arg_call(expr: &Expr) -> Option<ArgCall<'_>> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+    let function = func.inner().downcast_ref::<ExtractArg>()?;
+    let [set, key] = &args[..] else { return None };
+    let literal = match key {
+        Expr::Literal(value, _) => value.try_as_str().flatten(),
+        _ => None,
+    };
+    let data_type = function.type_of(literal);
+    let may_be_real = match literal.filter(|_| function.traces.has_arg_types()) {
+        Some(key) => function.traces.arg_types().get(key).is_some_and(|types| types.has_real),
+        None => true,
+    };
+    Some(ArgCall { set, key, literal, data_type, may_be_real })
+}
+
 impl ScalarUDFImpl for ExtractArg {
     fn name(&self) -> &str {
         match self.form {
@@ -85,12 +119,14 @@ impl ScalarUDFImpl for ExtractArg {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.traces.require(self.name(), "join the table 'args' on arg_set_id and key")?;
         let key = args.scalar_arguments.get(1).copied().flatten().and_then(|key| key.try_as_str().flatten());
         Ok(Arc::new(Field::new(self.name(), self.type_of(key), true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if self.traces.are_of_lake() {
+            return internal_err!("{}: a statement over a lake joins the table of arguments", self.name());
+        }
         let rows = args.number_rows;
         let sets = cast(&args.args[0].to_array(rows)?, &DataType::Int64)?;
         let sets = sets.as_primitive::<Int64Type>();
@@ -147,6 +183,11 @@ fn find(trace: &OpenTrace, set: i64, key: &str) -> Found {
     }
 }
 
+/// Returns a floating point number as text. Over a lake, it is the same.
+pub(super) fn text_of_real(real: f64) -> String {
+    real.to_string()
+}
+
 impl Found {
     fn int(&self) -> Option<i64> {
         match self {
@@ -167,7 +208,7 @@ impl Found {
     fn text(&self) -> Option<String> {
         match self {
             Self::Int(v) => Some(v.to_string()),
-            Self::Real(v) => Some(v.to_string()),
+            Self::Real(v) => Some(text_of_real(*v)),
             Self::Text(text) => Some(text.clone()),
             Self::Null => None,
         }

@@ -1,5 +1,6 @@
 //! Functions of SQL that DataFusion does not have.
 
+mod arg_text;
 mod extract_arg;
 mod glob;
 mod printf;
@@ -14,11 +15,16 @@ use datafusion::logical_expr::ScalarUDF;
 
 use crate::traces::Traces;
 
+pub(crate) use arg_text::arg_text;
+pub(crate) use extract_arg::{ArgCall, arg_call};
+pub(crate) use times::{CLOCK_REALTIME, is_time};
+
 /// Returns all of them.
 pub(crate) fn all(traces: &Arc<Traces>) -> Vec<ScalarUDF> {
     let shared = || SharedTraces(Arc::clone(traces));
     let mut all = vec![
         ScalarUDF::from(truth::Truth::new()),
+        arg_text(),
         ScalarUDF::from(glob::Glob::new()),
         ScalarUDF::from(printf::Printf::new()),
         ScalarUDF::from(times::DurMs::new()),

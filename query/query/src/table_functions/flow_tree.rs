@@ -4,17 +4,22 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{AsArray as _, RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use arrow::datatypes::{Int64Type, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{Result, plan_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use esatto_tables::{OpenTrace, TableDef};
 use esatto_trace::tables::Row;
 
-use super::id_argument;
+use super::{id_argument, lake_reader};
+use crate::lake_slices::{LakeSlices, TraceReader};
 use crate::traces::Traces;
 
 /// The arrows that are followed.
@@ -51,12 +56,17 @@ impl TableFunctionImpl for FlowTree {
             Way::Preceding => "flow_preceding",
             Way::Direct => "directly_connected_flow",
         };
-        self.traces.require(name, "join 'flow' on slice_out and slice_in")?;
         let Some(start) = id_argument(name, args.exprs())? else {
             return plan_err!("{name}(id) needs the id of a slice");
         };
         let traces = Arc::clone(&self.traces);
-        Ok(Arc::new(Arrows { traces, way: self.way, start, schema: esatto_tables::schema(flows()) }))
+        let mut schema = esatto_tables::schema(flows());
+        if traces.are_of_lake() {
+            // Files of a lake may lack columns.
+            let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+            schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        }
+        Ok(Arc::new(Arrows { traces, way: self.way, start, schema }))
     }
 }
 
@@ -77,52 +87,135 @@ impl Arrows {
         if start >= trace.engine().tables.slice.depth.len() {
             return Ok(None);
         }
-        let rows = reach(&trace, self.way, start);
+        let tables = &trace.engine().tables;
+        let ends = tables.flow.slice_out.iter().zip(&tables.flow.slice_in);
+        let id = |row: Row| i64::try_from(row.index()).unwrap_or(-1);
+        let parent_of = &tables.slice.parent_id;
+        let graph = Graph {
+            ends: ends.map(|(out, into)| (id(*out), id(*into))).collect(),
+            parent: |slice: i64| usize::try_from(slice).ok().and_then(|row| parent_of[row]).map(id),
+            parents: (0_i64..).zip(parent_of.iter()).filter_map(|(slice, parent)| Some((slice, id((*parent)?)))),
+        };
+        let start = i64::try_from(start).unwrap_or(-1);
+        let rows = graph.reach(self.way, start).into_iter().collect();
         let columns: Vec<usize> = (0..flows().columns.len()).collect();
-        Ok(Some(trace.read_rows(flows(), &columns, rows.into_iter().collect())?))
+        Ok(Some(trace.read_rows(flows(), &columns, rows)?))
     }
 }
 
-/// Returns the arrows that are reached from a slice.
-fn reach(trace: &OpenTrace, way: Way, start: usize) -> BTreeSet<u32> {
-    let tables = &trace.engine().tables;
-    let flow = &tables.flow;
-    let count = u32::try_from(flow.slice_out.len()).expect("a table has less than 2^32 rows");
-    let ends = |row: u32| {
-        let (out, into) = (flow.slice_out[row as usize].index(), flow.slice_in[row as usize].index());
-        if way == Way::Preceding { (into, out) } else { (out, into) }
-    };
-    let mut from: HashMap<usize, Vec<u32>> = HashMap::new();
-    for row in 0..count {
-        from.entry(ends(row).0).or_default().push(row);
-        if way == Way::Direct {
-            from.entry(ends(row).1).or_default().push(row);
-        }
-    }
-    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-    if way == Way::Following {
-        for (row, parent) in tables.slice.parent_id.iter().enumerate() {
-            if let Some(parent) = parent {
-                children.entry(parent.index()).or_default().push(row);
+/// Arrows between slices, and the tree of slices.
+struct Graph<F, I> {
+    /// The slices of each arrow: from, to.
+    ends: Vec<(i64, i64)>,
+    /// Returns the parent of a slice.
+    parent: F,
+    /// All slices with a parent, and the parent.
+    parents: I,
+}
+
+impl<F: Fn(i64) -> Option<i64>, I: Iterator<Item = (i64, i64)>> Graph<F, I> {
+    /// Returns the positions of the arrows that are reached from a slice.
+    fn reach(self, way: Way, start: i64) -> BTreeSet<u32> {
+        let ends = |row: u32| {
+            let (out, into) = self.ends[row as usize];
+            if way == Way::Preceding { (into, out) } else { (out, into) }
+        };
+        let count = u32::try_from(self.ends.len()).expect("a table has less than 2^32 rows");
+        let mut from: HashMap<i64, Vec<u32>> = HashMap::new();
+        for row in 0..count {
+            from.entry(ends(row).0).or_default().push(row);
+            if way == Way::Direct {
+                from.entry(ends(row).1).or_default().push(row);
             }
         }
-    }
-    let (mut rows, mut seen, mut queue) = (BTreeSet::new(), HashSet::from([start]), VecDeque::from([start]));
-    while let Some(slice) = queue.pop_front() {
-        let mut reached: Vec<usize> = Vec::new();
-        for &row in from.get(&slice).into_iter().flatten() {
-            rows.insert(row);
-            let (near, far) = ends(row);
-            reached.push(if far == slice { near } else { far });
+        let mut children: HashMap<i64, Vec<i64>> = HashMap::new();
+        if way == Way::Following {
+            for (slice, parent) in self.parents {
+                children.entry(parent).or_default().push(slice);
+            }
         }
-        match way {
-            Way::Following => reached.extend(children.get(&slice).into_iter().flatten()),
-            Way::Preceding => reached.extend(tables.slice.parent_id[slice].map(Row::index)),
-            Way::Direct => {}
+        let (mut rows, mut seen, mut queue) = (BTreeSet::new(), HashSet::from([start]), VecDeque::from([start]));
+        while let Some(slice) = queue.pop_front() {
+            let mut reached: Vec<i64> = Vec::new();
+            for &row in from.get(&slice).into_iter().flatten() {
+                rows.insert(row);
+                let (near, far) = ends(row);
+                reached.push(if far == slice { near } else { far });
+            }
+            match way {
+                Way::Following => reached.extend(children.get(&slice).into_iter().flatten()),
+                Way::Preceding => reached.extend((self.parent)(slice)),
+                Way::Direct => {}
+            }
+            queue.extend(reached.into_iter().filter(|slice| seen.insert(*slice)));
         }
-        queue.extend(reached.into_iter().filter(|slice| seen.insert(*slice)));
+        rows
     }
-    rows
+}
+
+/// The arrows of a trace of a lake.
+#[derive(Debug)]
+struct LakeArrows {
+    reader: TraceReader,
+    way: Way,
+    start: i64,
+    schema: SchemaRef,
+}
+
+impl LakeArrows {
+    async fn read(arrows: Arc<Self>, context: Arc<TaskContext>) -> Result<RecordBatch> {
+        let none = || Ok(RecordBatch::new_empty(Arc::clone(&arrows.schema)));
+        let number = OpenTrace::number_of_id(arrows.start);
+        let Some(entry) = number.and_then(|number| arrows.reader.lake().entry(number)) else { return none() };
+        let columns: Vec<usize> = (0..flows().columns.len()).collect();
+        let flows_of_trace = arrows.reader.read(flows(), entry, &columns, &context).await?;
+        if flows_of_trace.batch.num_rows() == 0 {
+            return none();
+        }
+        flows_of_trace.memory.try_grow(flows_of_trace.batch.num_rows() * ARROW_BYTES)?;
+        let column = |name: &str| {
+            let index = flows().column_index(name).expect("flows have it");
+            flows_of_trace.batch.column(index).as_primitive::<Int64Type>()
+        };
+        let ends = column("slice_out").values().iter().copied().zip(column("slice_in").values().iter().copied());
+        let ends = ends.collect();
+        let slices = match arrows.way {
+            Way::Direct => None,
+            Way::Following | Way::Preceding => {
+                let slices = LakeSlices::read(&arrows.reader, entry, &[], &context).await?;
+                flows_of_trace.memory.try_grow(slices.len() * CHILD_BYTES)?;
+                Some(slices)
+            }
+        };
+        let parent_at = |slices: &LakeSlices, at: usize| slices.parent(at).map(|parent| slices.id(parent));
+        let parents = slices
+            .iter()
+            .flat_map(|slices| (0..slices.len()).filter_map(move |at| Some((slices.id(at), parent_at(slices, at)?))));
+        let parent = |slice: i64| slices.as_ref().and_then(|slices| parent_at(slices, slices.position(slice)?));
+        let rows = Graph { ends, parent, parents }.reach(arrows.way, arrows.start);
+        let rows = UInt32Array::from_iter_values(rows);
+        let batch = take_record_batch(&flows_of_trace.batch, &rows)?;
+        Ok(RecordBatch::try_new(Arc::clone(&arrows.schema), batch.columns().to_vec())?)
+    }
+}
+
+/// Bytes for an arrow, and for a slice inside of another one, in the maps of a search.
+const ARROW_BYTES: usize = 128;
+const CHILD_BYTES: usize = 64;
+
+/// The only part of a plan over the arrows of a lake.
+#[derive(Debug)]
+struct LakePart(Arc<LakeArrows>);
+
+impl PartitionStream for LakePart {
+    fn schema(&self) -> &SchemaRef {
+        &self.0.schema
+    }
+
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let rows = futures::stream::once(LakeArrows::read(Arc::clone(&self.0), context));
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.0.schema), rows))
+    }
 }
 
 #[async_trait]
@@ -142,6 +235,12 @@ impl TableProvider for Arrows {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(reader) = lake_reader(&self.traces, state)? {
+            let schema = Arc::clone(&self.schema);
+            let arrows = LakeArrows { reader, way: self.way, start: self.start, schema: Arc::clone(&schema) };
+            let part: Arc<dyn PartitionStream> = Arc::new(LakePart(Arc::new(arrows)));
+            return Ok(Arc::new(StreamingTableExec::try_new(schema, vec![part], projection, [], false, limit)?));
+        }
         let batches = self.batch()?.into_iter().collect();
         let table = MemTable::try_new(Arc::clone(&self.schema), vec![batches])?;
         table.scan(state, projection, filters, limit).await

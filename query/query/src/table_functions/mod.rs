@@ -6,10 +6,12 @@ mod span_join;
 
 use std::sync::Arc;
 
-use datafusion::catalog::TableFunctionImpl;
-use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::catalog::{Session, TableFunctionImpl};
+use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::Expr;
 
+use crate::lake_slices::TraceReader;
 use crate::traces::Traces;
 
 /// Returns all of them, with their names.
@@ -47,5 +49,14 @@ fn id_argument(function: &str, args: &[Expr]) -> Result<Option<i64>> {
             "{function}() takes the id of a slice as a number or a subquery, or no argument: then it gives the rows of all \
              slices, with the slice in the column 'start_id', for a join"
         ),
+    }
+}
+
+/// Returns a reader of the tables, if the traces are in a lake.
+fn lake_reader(traces: &Traces, state: &dyn Session) -> Result<Option<TraceReader>> {
+    let Some(lake) = traces.lake() else { return Ok(None) };
+    match state.as_any().downcast_ref::<SessionState>() {
+        Some(state) => Ok(Some(TraceReader::new(lake, state.clone()))),
+        None => internal_err!("the session is none of DataFusion"),
     }
 }

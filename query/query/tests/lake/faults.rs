@@ -108,24 +108,32 @@ fn a_trace_that_cannot_be_read_is_left_out() {
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("; 2 traces left out\n"), "{output:?}");
 }
 
+/// All other uses are compared with those over traces: `tests/queries/lake.rs`.
 #[test]
-fn functions_that_need_traces_are_refused_over_a_lake() {
+fn an_argument_of_an_outer_row_is_refused_over_a_lake() {
     let lake = folder("functions").join("lake");
     export(&[&trace(crate::TRACE)], &lake, &[]);
+    let sql = "select id from slice s where exists (select 1 from args a
+        where a.int_value = extract_arg(s.arg_set_id, 'debug.round'))";
+    let output = run(&[&lake.to_string_lossy(), sql]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert!(message.contains("must come from one table of the same SELECT; join the table 'args'"), "{message}");
+}
+
+#[test]
+fn trees_of_a_lake_stay_within_the_memory_of_the_query() {
+    let lake = folder("trees").join("lake");
+    let traces: Vec<&str> = all_traces().iter().map(String::as_str).collect();
+    export(&traces, &lake, &["--broken", "keep"]);
     let place = lake.to_string_lossy();
-    for sql in [
-        "select extract_arg(arg_set_id, 'debug.round') from slice",
-        "select to_time(ts) from slice",
-        "select * from ancestors(1)",
-        "select * from flow_following(1)",
-    ] {
-        let output = run(&[&place, sql]);
-        assert_eq!(output.status.code(), Some(1), "{sql}");
-        let message = stderr(&output);
-        assert!(message.contains("needs the traces themselves, which are not in a lake; join "), "{message}");
-    }
-    let sql = "select count(*) from slice s join args a on a.arg_set_id = s.arg_set_id where a.key = 'debug.round'";
-    assert_eq!(csv(&[&place], sql), csv(&[&trace(crate::TRACE)], sql));
+    let sql = "select count(*), count(distinct name) from ancestors() a";
+    // One trace at a time is in memory.
+    assert_eq!(csv(&[&place, "--memory-limit", "16M"], sql), csv(&[&place], sql));
+    let output = run(&[&place, "--memory-limit", "1M", "select * from descendants() order by name"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert!(message.contains("'slice' of a trace"), "{message}");
 }
 
 /// Both at once is a mistake.

@@ -2,6 +2,7 @@
 //!
 //! `tests/queries/README.md` lists the traces and the intended differences.
 
+mod lake;
 mod peer;
 mod traces;
 
