@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use ballista_core::config::BallistaConfig;
 use ballista_core::extension::SessionConfigHelperExt as _;
@@ -17,6 +18,7 @@ use esatto_query::remote::Remote;
 
 use crate::address::{Address, Readiness};
 use crate::codec::TraceCodec;
+use crate::patience;
 use crate::planner::{ClusterPlanner, LocalPlanner};
 
 /// A cluster, seen by a client.
@@ -34,6 +36,8 @@ pub(crate) struct Cluster {
     pub(crate) takes_interrupts: AtomicBool,
     /// Jobs that have not ended.
     pub(crate) jobs: Mutex<BTreeSet<String>>,
+    /// Seconds after which a job without progress is given up; 0 if never.
+    timeout: AtomicU64,
 }
 
 /// Connects to a cluster.
@@ -63,6 +67,7 @@ pub fn connect(address: &str) -> Result<Arc<dyn Remote>, String> {
         local_config,
         takes_interrupts: AtomicBool::new(true),
         jobs,
+        timeout: AtomicU64::new(patience::DEFAULT),
     }))))
 }
 
@@ -81,6 +86,11 @@ impl Cluster {
             .with_config(keep_catalog(config.clone()))
             .with_query_planner(Arc::new(LocalPlanner))
             .build()
+    }
+
+    /// Returns the time after which a job without progress is given up; `None` if it never is.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        Some(self.timeout.load(Ordering::Relaxed)).filter(|seconds| *seconds > 0).map(Duration::from_secs)
     }
 
     pub(crate) fn add_defect(&self, path: PathBuf, defect: String) {
@@ -108,6 +118,10 @@ impl Remote for ClusterRemote {
 
     fn leave_interrupts(&self) {
         self.0.takes_interrupts.store(false, Ordering::Relaxed);
+    }
+
+    fn set_timeout(&self, seconds: u64) {
+        self.0.timeout.store(seconds, Ordering::Relaxed);
     }
 
     fn take_notes(&self) -> Vec<String> {

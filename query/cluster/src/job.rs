@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use ballista_core::client::BallistaClient;
@@ -18,7 +18,6 @@ use ballista_core::serde::protobuf::{
 };
 use ballista_core::version::insert_version_header;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionConfig;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -26,6 +25,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::address::{Address, Readiness};
 use crate::cluster::{Cluster, lock};
+use crate::patience::{self, Progress};
 use crate::scan::damage_of_metric;
 
 /// Time to connect to a scheduler or an executor.
@@ -75,7 +75,9 @@ pub(crate) async fn run(
             cluster.note(format!("the cluster does not say which traces are damaged: {reason}"));
         }
         let scheduler = (cluster.address.host.clone(), cluster.address.port);
-        let streams = futures::stream::iter(places).map(move |place| fetch(place, proxy.clone(), scheduler.clone()));
+        let timeout = cluster.timeout();
+        let fetch = move |place| fetch(place, proxy.clone(), scheduler.clone(), timeout);
+        let streams = futures::stream::iter(places).map(fetch);
         let mut streams = streams.buffered(FETCHES).boxed();
         // Before the first row is out, lost rows can be had again.
         let first = match streams.next().await {
@@ -123,12 +125,17 @@ impl Job {
     async fn follow(&mut self, address: &Address) -> Result<(Vec<PartitionLocation>, Option<FlightProxy>)> {
         let mut updates = self.updates.take().expect("a job is followed once");
         let mut checks_without = 0;
+        let mut progress = Progress::new(self.cluster.timeout(), Instant::now());
+        let mut next_check = Instant::now() + CHECK_INTERVAL;
         loop {
-            let update = match tokio::time::timeout(CHECK_INTERVAL, updates.next()).await {
+            let update = match tokio::time::timeout_at(next_check.into(), updates.next()).await {
                 Ok(Some(Ok(update))) => update,
                 Ok(Some(Err(status))) => return exec_err!("the scheduler at {address} is lost: {}", status.message()),
                 Ok(None) => return exec_err!("the scheduler at {address} ended before the query"),
                 Err(_) => {
+                    if let Some(reason) = progress.overdue(Instant::now()) {
+                        return exec_err!("the cluster at {address}: {reason}");
+                    }
                     let asked = address.clone();
                     let asked = tokio::task::spawn_blocking(move || asked.ask()).await;
                     let readiness = asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
@@ -143,6 +150,7 @@ impl Job {
                              'esatto-cluster executor --scheduler {address} --traces FOLDER', and ask again"
                         );
                     }
+                    next_check = Instant::now() + CHECK_INTERVAL;
                     continue;
                 }
             };
@@ -150,6 +158,9 @@ impl Job {
             if self.id.as_ref() != Some(&status.job_id) {
                 lock(&self.cluster.jobs).insert(status.job_id.clone());
                 self.id = Some(status.job_id);
+            }
+            if let Some(status) = &status.status {
+                progress.update(status, Instant::now());
             }
             match status.status {
                 Some(Status::Failed(failure)) => {
@@ -256,7 +267,8 @@ async fn fetch(
     place: PartitionLocation,
     proxy: Option<FlightProxy>,
     scheduler: (String, u16),
-) -> Result<SendableRecordBatchStream> {
+    limit: Option<Duration>,
+) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let (Some(executor), Some(partition)) = (&place.executor_meta, place.partition_id.clone()) else {
         return exec_err!("the scheduler does not say where the rows are");
     };
@@ -278,7 +290,7 @@ async fn fetch(
             .await
     };
     let reason = match tokio::time::timeout(ANSWER_TIME, rows).await {
-        Ok(Ok(rows)) => return Ok(rows),
+        Ok(Ok(rows)) => return Ok(patience::rows_within(rows, limit, format!("{host}:{port}"))),
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer in {} s", ANSWER_TIME.as_secs()),
     };

@@ -8,7 +8,8 @@
 //! main ─┬─ connect ─ cluster      the engine: notes, damaged traces
 //!       │            ├─ planner   where a plan runs: shapes that run here, subqueries that go first
 //!       │            └─ job       a plan is sent, followed, and its rows are fetched
-//!       ├─ scheduler, executor    the programs of Ballista with our codec
+//!       │               └─ patience  a job without progress is given up
+//!       ├─ scheduler, executor    the programs of Ballista with our codec; reports tell of tasks
 //!       └─ codec ─ scan ─ wire    a scan of traces as files of a task; its bytes
 //! ```
 
@@ -19,8 +20,10 @@ mod cluster;
 mod codec;
 mod executor;
 mod job;
+mod patience;
 mod planner;
 pub mod program;
+mod reports;
 mod scan;
 mod scheduler;
 mod shapes;

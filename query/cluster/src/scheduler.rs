@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ballista_core::object_store::{session_config_with_s3_support, session_state_with_s3_support};
-use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::cluster::{BallistaCluster, JobState};
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use esatto_query::TracePool;
 
 use crate::codec::TraceCodec;
+use crate::reports::ReportedJobs;
 use crate::{MAX_MESSAGE, executor};
 
 /// Seconds without a sign of life after which an executor is lost.
@@ -65,8 +66,11 @@ pub(crate) async fn run(options: Options) -> Result<(), String> {
     };
     let failed = |error: ballista_core::error::BallistaError| format!("the scheduler failed: {error}");
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
+    let jobs = ReportedJobs::new(cluster.job_state());
+    let cluster = BallistaCluster::new(cluster.cluster_state(), Arc::clone(&jobs) as Arc<dyn JobState>);
     let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config));
     let scheduler = scheduler.await.map_err(failed)?;
+    tokio::spawn(jobs.report(scheduler.clone()));
     println!("scheduler: listening on {address}");
     start_grpc_service_with_listener(listener, scheduler).await.map_err(failed)
 }

@@ -45,6 +45,10 @@ pub(crate) struct Args {
     /// program esatto-cluster
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) cluster: Option<String>,
+    /// Seconds after which a job of the cluster that makes no progress is given up; 0 waits without
+    /// end [default: 1800]
+    #[arg(long, value_name = "SECONDS", requires = "cluster")]
+    pub(crate) cluster_timeout: Option<u32>,
     /// Threads that work on a query [default: the number of processors]. With --cluster: the
     /// partitions into which joins and groups are split [default: 16]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -107,7 +107,11 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     }
     let threads = options.threads;
     if let (Some(address), Some(connect)) = (&args.cluster, connect) {
-        options.remote = Some(connect(address)?);
+        let remote = connect(address)?;
+        if let Some(seconds) = args.cluster_timeout {
+            remote.set_timeout(seconds.into());
+        }
+        options.remote = Some(remote);
         if args.threads.is_none() {
             options.threads = CLUSTER_PARTITIONS;
         }

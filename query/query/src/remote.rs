@@ -25,6 +25,10 @@ pub trait Remote: core::fmt::Debug + Send + Sync {
     /// ends the statements elsewhere and this process.
     fn leave_interrupts(&self);
 
+    /// Sets the seconds after which a statement that makes no progress elsewhere is given up; 0
+    /// waits without end.
+    fn set_timeout(&self, seconds: u64);
+
     /// Returns the traces that were found damaged elsewhere: their files, and the reasons.
     fn defects(&self) -> Vec<(PathBuf, String)>;
 }

@@ -92,3 +92,43 @@ fn an_interrupted_query_ends_and_cancels_its_job() {
     let next = cluster.ask(&[&pattern, "select count(*) > 0 as some from process", "--format", "csv"]);
     assert_eq!(next.stdout, "some\ntrue\n", "{next:?}");
 }
+
+/// Stops a program, which keeps its connections and answers nothing.
+fn stop(program: &std::process::Child) {
+    let sent = std::process::Command::new("kill").args(["-STOP", &program.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+#[test]
+fn a_query_ends_if_its_executor_never_reports() {
+    let folder = folder("silent");
+    let pattern = traces::copies(&folder, 200);
+    let cluster = Cluster::start("silent-cluster", &folder, 1);
+    let query = start(&["--cluster", &cluster.address, "--cluster-timeout", "5", &pattern, SQL]);
+    while !has_files(&cluster.rows(0)) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    stop(&cluster.executors[0].child);
+    let answer = finish(query);
+    let error = answer.error();
+    assert!(error.contains("the job made no progress in 5 s: "), "{error}");
+    let executor = cluster.executors[0].first_line.trim().rsplit(' ').next().expect("an address");
+    assert!(error.contains(&format!("others run on {executor} (1)")) && error.contains("--cluster-timeout"), "{error}");
+}
+
+#[test]
+fn a_query_survives_an_executor_that_never_reports() {
+    let folder = folder("one-silent");
+    let pattern = traces::copies(&folder, 200);
+    let args = [&*pattern, SQL, "--format", "jsonl"];
+    let here = ask(&args);
+    let cluster = Cluster::start("one-silent-cluster", &folder, 2);
+    let query = start(&[&["--cluster", &cluster.address], &args[..]].concat());
+    while !has_files(&cluster.rows(0)) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    stop(&cluster.executors[0].child);
+    let there = finish(query);
+    assert_eq!(there.status, Some(0), "{there:?}: {}", cluster.logs());
+    assert_eq!(there.sorted(), here.sorted());
+}
