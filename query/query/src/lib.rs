@@ -44,6 +44,7 @@ mod rewrite;
 mod script;
 mod session;
 mod set_operations;
+mod single_groups;
 mod sql_error;
 mod syntax;
 mod table_arguments;

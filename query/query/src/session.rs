@@ -32,7 +32,8 @@ use crate::trace_table::TraceTable;
 use crate::traces::Traces;
 use crate::views::{VIEWS, view};
 use crate::{
-    fallback, filter_pushdown, functions, lake_arguments, lake_clocks, memberships, table_arguments, table_functions,
+    fallback, filter_pushdown, functions, lake_arguments, lake_clocks, memberships, single_groups, table_arguments,
+    table_functions,
 };
 
 /// Options of a session.
@@ -382,7 +383,7 @@ impl Session {
     async fn try_run(&self, statement: &Statement) -> Result<Option<Answer>, DataFusionError> {
         let state = self.context.state();
         let plan = state.statement_to_plan(DfStatement::Statement(Box::new(statement.clone()))).await?;
-        let plan = memberships::rewrite(plan)?;
+        let plan = single_groups::rewrite(memberships::rewrite(plan)?)?;
         let plan = self.prepare_for_lake(plan).await?;
         let has_rows = !matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         let frame = self.context.execute_logical_plan(plan).await?;

@@ -120,6 +120,17 @@ fn null_is_not_false_beside_a_membership() {
 }
 
 #[test]
+fn a_condition_without_columns_removes_the_row_of_an_aggregate() {
+    let count = |rows: &str| csv(&format!("select count(*) as n from {rows} where (select count(*) from thread) < 0"));
+    assert_eq!(count("(select max(ts) as m from slice)"), "0\n");
+    assert_eq!(
+        count("(select m + 1 as m from (select max(ts) as m from slice)) as a, (select min(ts) from slice)"),
+        "0\n"
+    );
+    assert_eq!(count("(select count(*) as m from (select max(ts) as ts from slice) group by ts)"), "0\n");
+}
+
+#[test]
 fn set_operations_with_all_count_each_row() {
     let rows = |operation: &str| {
         csv(&format!(

@@ -1,0 +1,54 @@
+//! Conditions without a column above an aggregate without groups, which has one row for any rows.
+//!
+//! DataFusion moves a condition below an aggregate if its columns are groups, and so also one
+//! without columns, such as `(SELECT count(*) FROM a) > 0`. Below an aggregate without groups it
+//! leaves out the rows that are counted, but the row of the count stays. A limit of one row between
+//! both keeps the condition above.
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan, LogicalPlanBuilder};
+
+/// Keeps such conditions where they are, in a plan and in the subqueries in it.
+pub(crate) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let rewritten = plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::Filter(Filter { predicate, input, .. }) => {
+            let is_foreign = split_conjunction(&predicate).into_iter().any(has_only_subqueries);
+            if !is_foreign || refers_outside(&input)? {
+                return Ok(Transformed::no(LogicalPlan::Filter(Filter::try_new(predicate, input)?)));
+            }
+            let input = input.as_ref().clone().transform_down(|node| match node {
+                LogicalPlan::Aggregate(Aggregate { ref group_expr, .. }) if group_expr.is_empty() => {
+                    let limited = LogicalPlanBuilder::from(node).limit(0, Some(1))?.build()?;
+                    Ok(Transformed::new(limited, true, TreeNodeRecursion::Jump))
+                }
+                node => Ok(Transformed::no(node)),
+            })?;
+            Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, input.data.into())?)))
+        }
+        node => Ok(Transformed::no(node)),
+    })?;
+    Ok(rewritten.data)
+}
+
+/// Returns whether a condition has no column, and a value that is known only later.
+fn has_only_subqueries(condition: &Expr) -> bool {
+    let is_later = |expr: &Expr| {
+        let is_subquery = matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_));
+        Ok(is_subquery || matches!(expr, Expr::OuterReferenceColumn(..)))
+    };
+    condition.column_refs().is_empty() && condition.exists(is_later).unwrap_or(true)
+}
+
+/// Returns whether a plan has columns of a row outside. A limit would hide them from DataFusion.
+fn refers_outside(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        node.apply_expressions(|expr| {
+            found |= expr.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))))?;
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
