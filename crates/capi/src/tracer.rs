@@ -84,7 +84,10 @@ impl Tracer {
     #[inline(always)]
     pub(crate) fn enter(instances: u32) -> Option<Iteration> {
         // Before the SDK makes the state of the thread, so that this one is dropped after it.
-        AT_THREAD_END.try_with(|_| ()).ok()?;
+        // On the main thread, the functions that the program has registered for its end come later.
+        if AT_THREAD_END.try_with(|_| ()).is_err() && !raw::is_main_thread() {
+            return None;
+        }
         if !raw::enter() {
             return None;
         }

@@ -8,6 +8,7 @@ use core::{mem, ptr};
 use std::sync::Arc;
 
 use crate::biased_lock::{BiasedLock, Entered, LockWords};
+use crate::main_thread::is_main_thread;
 use crate::orderings::Rule;
 use crate::sync::{LocalKey, Mutex, MutexGuard, lock};
 use crate::thread_gate::{ThreadGate, shut};
@@ -307,6 +308,12 @@ fn hold_others<T: ThreadTable>(own: *const LockWords, f: &mut impl FnMut(&mut Th
 
 impl<T: ThreadTable> Drop for Owner<T> {
     fn drop(&mut self) {
+        if is_main_thread() {
+            // The functions that a program has registered for its end run on this thread after
+            // this, and may trace. The list has the state too, for the last flush.
+            mem::forget(Arc::clone(&self.0));
+            return;
+        }
         // From here on, trace points of this thread do nothing.
         T::Gate::with_local(|local| {
             local.slot.set(shut());

@@ -14,16 +14,8 @@ const CONFIG: &str = r#"
 /// The command of the same implementation records the program.
 fn what_it_recorded_is_there(service: Implementation) -> Result<(), Skip> {
     Peer::Official.require()?;
-    let program = program(AbiVersion::V58, "exits.c", &[]);
     let harness = Harness::new();
-    let _service = harness.service(service);
-    let consumer = if service == Implementation::Ours { Implementation::Theirs } else { Implementation::Ours };
-    let mut recording = harness.record(consumer, "trace", CONFIG);
-    wait_until("it records", || (harness.state().sessions_started == 1).then_some(()));
-    let mut command = harness.command(program);
-    harness.start("exits", command.env("BACKEND", "system").arg(harness.folder())).wait_ok();
-    let trace = harness.stop(&mut recording);
-
+    let trace = recorded(&harness, service, "exits.c");
     Peer::TraceProcessor.require()?;
     // The last slices are open. The packet that was being written at the end is lost.
     let sql = "SELECT name, count() AS n FROM slice GROUP BY name ORDER BY name; \
@@ -36,4 +28,39 @@ fn what_it_recorded_is_there(service: Implementation) -> Result<(), Skip> {
     assert_eq!(threads.iter().map(|row| row.text("name")).collect::<Vec<_>>(), ["one", "two"]);
     assert!(errors.is_empty(), "{errors:?}");
     Ok(())
+}
+
+/// The functions that the program has registered for its end, before and after ours, and its
+/// destructors.
+fn what_it_does_at_its_end_is_there(service: Implementation) -> Result<(), Skip> {
+    Peer::Official.require()?;
+    let harness = Harness::new();
+    let trace = recorded(&harness, service, "at_exit.c");
+    let bytes = std::fs::read(&trace).expect("it is there");
+    for text in ["packet of main", "totals at the end"] {
+        assert!(bytes.windows(text.len()).any(|window| window == text.as_bytes()), "{text}");
+    }
+    Peer::TraceProcessor.require()?;
+    let sql = "SELECT name, count() AS n, max(depth) AS depth FROM slice GROUP BY name ORDER BY name";
+    let rows = tp::query(&trace, sql).remove(0);
+    let found: Vec<_> = rows.iter().map(|row| (row.text("name"), row.int("n"), row.int("depth"))).collect();
+    let expected =
+        [("closing", 100, 1), ("destructor", 1, 0), ("early handler", 1, 0), ("handler", 1, 0), ("main", 1, 0)];
+    assert_eq!(found, expected);
+    Ok(())
+}
+
+mod at_its_end {
+    esatto_tests::for_each_service!(super::what_it_does_at_its_end_is_there);
+}
+
+fn recorded(harness: &Harness, service: Implementation, source: &str) -> std::path::PathBuf {
+    let program = program(AbiVersion::V58, source, &[]);
+    let _service = harness.service(service);
+    let consumer = if service == Implementation::Ours { Implementation::Theirs } else { Implementation::Ours };
+    let mut recording = harness.record(consumer, "trace", CONFIG);
+    wait_until("it records", || (harness.state().sessions_started == 1).then_some(()));
+    let mut command = harness.command(program);
+    harness.start("exits", command.env("BACKEND", "system").arg(harness.folder())).wait_ok();
+    harness.stop(&mut recording)
 }
