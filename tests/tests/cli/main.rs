@@ -42,6 +42,7 @@ mod sessions_are_listed_and_ended;
 mod shells_complete_the_command_line;
 mod short_programs_are_known;
 mod slow_programs_get_the_time_of_the_config;
+mod starts_are_recorded_once;
 mod the_demo_counts_like_the_trace_processor;
 mod top_shows_rates_and_losses;
 mod trace_files_that_end_early_are_told;

@@ -56,6 +56,17 @@ pub(crate) enum Command {
 /// Makes a session, on the control thread.
 pub(crate) type OpenSession = Box<dyn FnOnce(&mut InProcess) -> Box<dyn LiveSession> + Send>;
 
+/// The last flush, which begins when all copies of this are dropped.
+struct LastFlush(Option<Answer>);
+
+impl Drop for LastFlush {
+    fn drop(&mut self) {
+        if let (Some(done), Some(control)) = (self.0.take(), super::handle()) {
+            control.send(Command::With(Box::new(move |control| control.flush_without_startups(&done))));
+        }
+    }
+}
+
 /// Everything that the control thread owns.
 pub(crate) struct Control {
     waker: Waker,
@@ -130,6 +141,31 @@ impl Control {
         }
     }
 
+    fn has_startups(&mut self) -> bool {
+        self.producers.iter_mut().any(|producer| producer.producer().has_startups())
+    }
+
+    /// Ends the startup tracing that no session has adopted, so that no session gets its events,
+    /// and flushes.
+    fn flush_without_startups(&mut self, done: &Answer) {
+        for producer in &mut self.producers {
+            producer.producer().abort_startups();
+        }
+        // The answers of the data sources.
+        for command in self.commands.take() {
+            self.command(command);
+        }
+        self.flush(done, true);
+    }
+
+    fn flush(&mut self, done: &Answer, is_last: bool) {
+        for producer in &mut self.producers {
+            let done = done.clone();
+            let callback: FlushCallback = Box::new(move || done.give());
+            producer.flush(callback, is_last);
+        }
+    }
+
     fn command(&mut self, command: Command) {
         match command {
             Command::Produce { place, identity } => {
@@ -137,13 +173,16 @@ impl Control {
                     self.producers.push(ReconnectingProducer::new(place, identity, self.waker.clone()));
                 }
             }
-            Command::Flush { done, is_last } => {
+            Command::Flush { done, is_last: true } if self.has_startups() => {
+                // Sessions may be about to adopt what was recorded for them. Their commands come
+                // before the answers to these flushes.
+                let last = Arc::new(LastFlush(Some(done)));
                 for producer in &mut self.producers {
-                    let done = done.clone();
-                    let callback: FlushCallback = Box::new(move || done.give());
-                    producer.flush(callback, is_last);
+                    let last = Arc::clone(&last);
+                    producer.flush(Box::new(move || drop(last)), false);
                 }
             }
+            Command::Flush { done, is_last } => self.flush(&done, is_last),
             Command::OpenSession { id, open } => {
                 let session = open(&mut self.in_process);
                 self.sessions.insert(id, session);

@@ -168,6 +168,16 @@ impl Producer {
         self.give_up_startups(|startups| startups.abort(Some(id)));
     }
 
+    /// Ends all startup tracing.
+    pub(crate) fn abort_startups(&mut self) {
+        self.give_up_startups(|startups| startups.abort(None));
+    }
+
+    /// Returns whether there is startup tracing that no session has adopted.
+    pub(crate) fn has_startups(&self) -> bool {
+        self.startups.as_ref().is_some_and(|startups| !startups.is_empty())
+    }
+
     /// Ends the instances that a session had set up but not started, together with their startup
     /// tracing.
     fn give_up_startups(&mut self, give_up: impl FnOnce(&mut dyn Startups) -> Vec<Ticket>) {

@@ -78,6 +78,9 @@ pub(crate) trait Startups: Send {
     /// Gives up requests whose time is over. Returns the same as [`abort`](Self::abort).
     fn expire(&mut self, now: Instant) -> Vec<Ticket>;
 
+    /// Returns whether all requests are settled.
+    fn is_empty(&self) -> bool;
+
     /// Returns the time at which to give up the next request.
     fn deadline(&self) -> Option<Instant>;
 
@@ -190,6 +193,10 @@ impl Startups for Requests {
             request.abort(&mut taken);
         }
         taken
+    }
+
+    fn is_empty(&self) -> bool {
+        self.requests.is_empty()
     }
 
     fn deadline(&self) -> Option<Instant> {
