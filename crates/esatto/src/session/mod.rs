@@ -11,7 +11,7 @@ mod trace_file;
 mod unmatched_patterns;
 
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -94,13 +94,16 @@ use crate::connection::pending_operation::{Completer, Listener};
 /// ```
 ///
 /// A session has its own connection. After it has stopped it can be set up and started again.
-/// Dropping it ends the session and discards the unread data.
+/// Dropping it ends the session and discards the unread data. If it [writes into a
+/// file](SessionConfig::write_into), the drop stops it first, and waits up to a second.
 #[doc(alias = "record", alias = "recording", alias = "capture", alias = "consumer")]
 pub struct Session {
     id: SessionId,
     backend: Backend,
     /// The file that this process has created for the session.
     file: Mutex<Option<Arc<NamedFile>>>,
+    /// The service writes the trace into a file.
+    writes_file: AtomicBool,
     #[cfg(feature = "in-process")]
     patterns: unmatched_patterns::Patterns,
 }
@@ -178,6 +181,7 @@ impl Session {
             id,
             backend,
             file: Mutex::default(),
+            writes_file: AtomicBool::new(false),
             #[cfg(feature = "in-process")]
             patterns: unmatched_patterns::Patterns::default(),
         })
@@ -415,6 +419,7 @@ impl Session {
         if let Ok(mut kept) = self.file.try_lock() {
             *kept = named.map(Arc::new);
         }
+        self.writes_file.store(file.is_some(), Ordering::Relaxed);
         #[cfg(feature = "in-process")]
         self.patterns.set(&config);
         let (flush_timeout, stop_timeout) = config::timeouts(&config);
@@ -431,6 +436,10 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // The file would lack the events since the last write.
+        if self.writes_file.load(Ordering::Relaxed) && connection::handle().is_some() {
+            let _ = self.stop_explained().wait_timeout(lifecycle::PATIENCE);
+        }
         if let Some(control) = connection::handle() {
             control.send(Command::CloseSession(self.id));
         }

@@ -8,6 +8,7 @@ use esatto::schema::{DataSourceConfig, TraceConfig, TrackEventConfig, trace_conf
 use esatto::{Backend, Category, Session, Tracing};
 use esatto_trace::Trace;
 
+mod a_dropped_session_completes_its_file;
 mod a_panic_in_a_value_costs_one_event;
 mod a_renamed_thread_shows_its_new_name;
 mod arguments_are_not_evaluated_while_a_category_is_off;
