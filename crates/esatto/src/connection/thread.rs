@@ -13,7 +13,7 @@ use esatto_shm::FlushCallback;
 use super::consumer::{LiveSession, SessionCommand};
 use super::mailbox::Mailbox;
 use super::pause;
-use super::pending_operation::Completer;
+use super::pending_operation::{Completer, Pending};
 use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest};
 use super::reclaiming::Reclaiming;
 use super::service_address::Place;
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     With(Box<dyn FnOnce(&mut Control) + Send>),
     /// Call a function.
     Run(Box<dyn FnOnce() + Send>),
+    /// Stop all sessions, because the process ends, and pass on their answers.
+    StopSessions(Answer),
     /// Disconnect from everything and end.
     Shutdown,
 }
@@ -195,6 +197,14 @@ impl Control {
             Command::CloseSession(id) => {
                 if let Some(session) = self.sessions.remove(&id) {
                     session.close(&mut self.in_process);
+                }
+            }
+            Command::StopSessions(done) => {
+                for session in self.sessions.values_mut() {
+                    let done = done.clone();
+                    let (stopped, completer) = Pending::new(|_| Ok(()));
+                    stopped.then(move |_| done.give());
+                    session.command(SessionCommand::Stop(completer), Instant::now());
                 }
             }
             Command::Shutdown => self.is_over = true,

@@ -18,6 +18,18 @@ pub(crate) fn last_flush() -> bool {
     hand_over(PATIENCE, true)
 }
 
+/// Stops all sessions that the program controls, so that files which services write for them are
+/// complete, and waits until they have stopped.
+pub(crate) fn stop_sessions() {
+    if control_thread::is_current() {
+        return;
+    }
+    let Some(control) = connection::handle() else { return };
+    let (done, answers) = connection::answers();
+    control.send(Command::StopSessions(done));
+    answers.wait(PATIENCE);
+}
+
 fn hand_over(timeout: Duration, is_last: bool) -> bool {
     if control_thread::is_current() {
         return false;

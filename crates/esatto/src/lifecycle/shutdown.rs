@@ -1,6 +1,6 @@
 //! The end of tracing: hands over the recorded data and disconnects, also when the process exits.
 
-use super::flush::last_flush;
+use super::flush::{last_flush, stop_sessions};
 use crate::{connection, control_thread};
 
 /// Ends tracing in this process. It hands over the recorded data, ends the sessions that the
@@ -31,5 +31,6 @@ pub fn shutdown() -> bool {
 pub(crate) fn watch() {
     crate::os::exit::at_exit(|| {
         last_flush();
+        stop_sessions();
     });
 }
