@@ -1,9 +1,9 @@
 //! Conditions without a column above an aggregate without groups, which has one row for any rows.
 //!
 //! DataFusion moves a condition below an aggregate if its columns are groups, and so also one
-//! without columns, such as `(SELECT count(*) FROM a) > 0`. Below an aggregate without groups it
-//! leaves out the rows that are counted, but the row of the count stays. A limit of one row between
-//! both keeps the condition above.
+//! without columns: `(SELECT count(*) FROM a) > 0`, or `c = 3` if the column `c` is a constant.
+//! Below an aggregate without groups it leaves out the rows that are counted, but the row of the
+//! count stays. A limit of one row between both keeps the condition above.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
@@ -12,22 +12,21 @@ use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan, LogicalPlan
 
 /// Keeps such conditions where they are, in a plan and in the subqueries in it.
 pub(crate) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let rewritten = plan.transform_up_with_subqueries(|node| match node {
-        LogicalPlan::Filter(Filter { predicate, input, .. }) => {
-            let is_foreign = split_conjunction(&predicate).into_iter().any(has_only_subqueries);
-            if !is_foreign || refers_outside(&input)? {
-                return Ok(Transformed::no(LogicalPlan::Filter(Filter::try_new(predicate, input)?)));
-            }
-            let input = input.as_ref().clone().transform_down(|node| match node {
-                LogicalPlan::Aggregate(Aggregate { ref group_expr, .. }) if group_expr.is_empty() => {
-                    let limited = LogicalPlanBuilder::from(node).limit(0, Some(1))?.build()?;
-                    Ok(Transformed::new(limited, true, TreeNodeRecursion::Jump))
-                }
-                node => Ok(Transformed::no(node)),
-            })?;
-            Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, input.data.into())?)))
+    let rewritten = plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
+        let is_foreign = split_conjunction(&filter.predicate).into_iter().any(has_only_subqueries);
+        if !(is_foreign || has_constant(&filter.input)?) || refers_outside(&filter.input)? {
+            return Ok(Transformed::no(node));
         }
-        node => Ok(Transformed::no(node)),
+        let input = filter.input.as_ref().clone().transform_down(|node| match node {
+            LogicalPlan::Aggregate(Aggregate { ref group_expr, .. }) if group_expr.is_empty() => {
+                let limited = LogicalPlanBuilder::from(node).limit(0, Some(1))?.build()?;
+                Ok(Transformed::new(limited, true, TreeNodeRecursion::Jump))
+            }
+            node => Ok(Transformed::no(node)),
+        })?;
+        let filter = Filter::try_new(filter.predicate.clone(), input.data.into())?;
+        Ok(Transformed::yes(LogicalPlan::Filter(filter)))
     })?;
     Ok(rewritten.data)
 }
@@ -39,6 +38,18 @@ fn has_only_subqueries(condition: &Expr) -> bool {
         Ok(is_subquery || matches!(expr, Expr::OuterReferenceColumn(..)))
     };
     condition.column_refs().is_empty() && condition.exists(is_later).unwrap_or(true)
+}
+
+/// Returns whether a plan has a column that is a constant: a condition on it is one without columns.
+fn has_constant(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        if let LogicalPlan::Projection(projection) = node {
+            found |= projection.expr.iter().any(|expr| expr.column_refs().is_empty());
+        }
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
 }
 
 /// Returns whether a plan has columns of a row outside. A limit would hide them from DataFusion.

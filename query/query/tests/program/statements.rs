@@ -128,6 +128,9 @@ fn a_condition_without_columns_removes_the_row_of_an_aggregate() {
         "0\n"
     );
     assert_eq!(count("(select count(*) as m from (select max(ts) as ts from slice) group by ts)"), "0\n");
+    // A column that is a constant.
+    let sql = "select count(*) as n from (select max(ts) as m, 2 - 10 as c from slice) where c is distinct from c";
+    assert_eq!(csv(sql), "0\n");
 }
 
 #[test]
