@@ -40,7 +40,8 @@ fn has_only_subqueries(condition: &Expr) -> bool {
     condition.column_refs().is_empty() && condition.exists(is_later).unwrap_or(true)
 }
 
-/// Returns whether a plan has a column that is a constant: a condition on it is one without columns.
+/// Returns whether a plan has a column that is a constant: a condition on it is one without
+/// columns.
 fn has_constant(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {

@@ -1,4 +1,4 @@
-//! What startup tracing records, and no session adopts, is in no trace.
+//! Events of startup tracing that no session adopts are in no trace.
 
 use esatto_tests::{Harness, esatto_bin};
 use std::time::Duration;
