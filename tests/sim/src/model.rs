@@ -293,7 +293,8 @@ impl World {
                     assert_eq!(*client, index as u64, "a chunk of somebody else is taken");
                     taken.clone()
                 }
-                (true, Some(data)) if data.len() <= 65535 => by_value(data, !entry.chunk_incomplete().unwrap_or(false)),
+                // Also of a producer that shares memory.
+                (_, Some(data)) if data.len() <= 65535 => by_value(data, !entry.chunk_incomplete().unwrap_or(false)),
                 _ => None,
             };
             let Some(chunk) = chunk else { continue };

@@ -37,11 +37,11 @@ fn but_not_the_service_with_its_metrics_file() {
         let disk = TinyDisk::mount(harness.path("disk"))?;
         let _ = std::fs::write(disk.path().join("filler"), vec![0; 2 * usize::try_from(DISK_BYTES).expect("small")]);
         let metrics = disk.path().join("esatto.prom");
-        let service = harness.service_with(Implementation::Ours, |command| {
+        let mut service = harness.service_with(Implementation::Ours, |command| {
             command.arg("--metrics-file").arg(&metrics);
         });
         let warning = format!("cannot write the metrics file {}: No space left on device", metrics.display());
-        assert!(service.log().contains(&warning), "{}", service.log());
+        service.wait_for_log(&warning);
         Ok(())
     });
 }

@@ -26,6 +26,7 @@ fn the_second_is_told_and_the_first_has_all() {
         let mut recording = first.record(Implementation::Ours, "trace", &config(&instance));
         instance.wait_until_on("task/task_rename");
         let mut refused = second.record(Implementation::Ours, "trace", &config(&instance));
+        second.wait_for_sessions(1);
         for _ in 0..20 {
             Command::new("true").status().expect("it runs");
         }
