@@ -91,7 +91,7 @@ static inline struct PerfettoTracingSessionImpl* esatto_session_start(uint32_t b
 struct esatto_file_ {
   FILE* file;
   const char* path;
-  bool has_data;
+  bool has_data, has_old_data;
   int error;
 };
 
@@ -101,9 +101,8 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
   (void)has_more;
   ESATTO_ORDER_AFTER_(to);
   if (size && !to->has_data && !to->error) {
-    /* Only now is the content of an old file worth less than the new one. */
     to->has_data = true;
-    to->file = freopen(to->path, "wb", to->file);
+    if (to->has_old_data) to->file = freopen(to->path, "wb", to->file);
     if (!to->file) to->error = errno ? errno : EIO;
   }
   if (size && !to->error && fwrite(data, 1, size, to->file) != size) to->error = errno ? errno : EIO;
@@ -114,11 +113,13 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
  * 0, or an error number of errno. It is ENODATA, and the file stays as it was, if there is no
  * packet: the service did not take the session, or has ended, or all packets were read before. */
 static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
-  struct esatto_file_ to = {fopen(path, "rb"), path, false, 0};
-  const bool is_new = !to.file;
-  if (to.file) fclose(to.file);
-  to.file = fopen(path, "ab");
+  /* Creates the file, if there is none. */
+  struct esatto_file_ to = {fopen(path, "wbx"), path, false, false, 0};
+  const bool is_new = to.file != NULL;
+  if (!is_new) to.file = fopen(path, "ab");
   if (!to.file) return errno;
+  /* A pipe has no position, and its reader must not see it closed and opened again. */
+  to.has_old_data = !is_new && fseek(to.file, 0, SEEK_END) == 0 && ftell(to.file) > 0;
   ESATTO_ORDER_BEFORE_(&to);
   PerfettoTracingSessionReadTraceBlocking(session, esatto_on_read_, &to);
   ESATTO_ORDER_AFTER_(&to);

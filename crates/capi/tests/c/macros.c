@@ -253,6 +253,19 @@ static void refused(const char* path) {
   CHECK(!file);
 }
 
+/* A program that reads from a pipe gets the whole trace, and then the end. */
+static void into_a_pipe(struct PerfettoTracingSessionImpl* session, const char* path) {
+  char text[4096];
+  const char* make = "rm -f '%s'.* && mkfifo '%s.pipe' && ((cat '%s.pipe' > '%s.part'; mv '%s.part' '%s.copy') &)";
+  const char* wait = "for i in $(seq 1000); do test -s '%s.copy' && exit; sleep 0.01; done; false";
+  snprintf(text, sizeof text, make, path, path, path, path, path, path);
+  CHECK(system(text) == 0);
+  snprintf(text, sizeof text, "%s.pipe", path);
+  CHECK(esatto_session_finish(session, text) == 0);
+  snprintf(text, sizeof text, wait, path);
+  CHECK(system(text) == 0);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   nobody_records();
@@ -281,7 +294,7 @@ int main(int argc, char** argv) {
   CHECK(!esatto_is_enabled(&net));
   session = esatto_session_start(ESATTO_IN_PROCESS, NULL);
   CHECK(esatto_is_enabled(&net) && esatto_is_enabled(&off) && !esatto_is_enabled(&debug));
-  PerfettoTracingSessionDestroy(session);
+  into_a_pipe(session, argv[2]);
   data_sources(argv[2]);
   esatto_unregister_category(&off);
   esatto_unregister_category(&off);
