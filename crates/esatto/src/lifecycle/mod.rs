@@ -9,7 +9,7 @@ use std::io;
 use crate::category::registry;
 use crate::connection::{self, Handle};
 
-pub(crate) use flush::{PATIENCE, flush, last_flush};
+pub(crate) use flush::{PATIENCE, flush};
 pub use shutdown::shutdown;
 
 /// Starts the control thread, if it does not run, and registers for forks and for the end of the

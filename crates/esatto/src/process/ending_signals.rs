@@ -122,7 +122,8 @@ mod hand_over {
         lifecycle::shutdown();
     }
 
+    /// The process goes on afterwards, and so do its startup sessions.
     fn hand_over() {
-        lifecycle::last_flush();
+        lifecycle::flush(lifecycle::PATIENCE);
     }
 }
