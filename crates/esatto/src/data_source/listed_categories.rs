@@ -21,14 +21,11 @@ pub(super) fn listed() -> Vec<TrackEventCategory> {
     registry::for_each(|category| categories.push(category));
     let (number, has_descriptions) = fitting(&categories, MAX_DESCRIPTOR_BYTES - OTHER_BYTES);
     if !has_descriptions {
-        let (all, rest) = (categories.len(), categories.len() - number);
-        let what = match rest {
-            0 => "all are listed without descriptions".to_owned(),
-            _ => format!("{number} of {all} are listed, without descriptions"),
-        };
+        // A text without numbers: a program that registers more categories says it once.
+        let which = if number == categories.len() { "all" } else { "only some" };
         diagnostics::say_once(format!(
-            "the categories need more than the {MAX_DESCRIPTOR_BYTES} bytes that a service takes: {what}. They are \
-             recorded nevertheless"
+            "the categories need more than the {MAX_DESCRIPTOR_BYTES} bytes that a service takes: {which} are listed, \
+             without descriptions. All are recorded nevertheless"
         ));
     }
     let text = |text: &'static str| (!text.is_empty() && has_descriptions).then(|| text.into());
