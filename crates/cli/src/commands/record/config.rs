@@ -44,7 +44,7 @@ pub(super) fn config(args: &Record, is_service: bool) -> Result<TraceConfig, Fai
     if trace_config::waits_for_its_program(&config) {
         let why = "with `deferred_start`, a session waits until its program starts it, and `record` starts at once";
         let failure = Failure::new("cannot use the config", why);
-        return Err(failure.hint("leave it out, or name the time of the start with `--at`"));
+        return Err(failure.hint("leave it out; `--at` names a later start"));
     }
     if !args.category.is_empty() {
         trace_config::set_track_events(&mut config, &track_events(&args.category));
