@@ -1,7 +1,7 @@
 //! A program whose shared memory is full drops events: `record` and `info` say so.
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Signal, esatto_bin};
+use esatto_tests::{Harness, Implementation, Program, Signal, esatto_bin};
 use std::process::Command;
 use std::time::Duration;
 
@@ -38,28 +38,14 @@ mod at_the_end_of_the_recording {
 }
 
 fn recording_tells(implementation: Implementation) {
-    let harness = Harness::new();
-    let (config, trace) = (harness.write("config", CONFIG), harness.path("trace"));
-    let service = harness.service(implementation);
-    let mut command = harness.command(esatto_bin());
-    command.args(["record", "-t", "1h", "-c"]).arg(config).arg("-o").arg(&trace);
-    let mut record = harness.start("esatto-record", &mut command);
-    harness.wait_for_sessions(1);
-    let mut application = harness.application(Implementation::Ours, WORKLOAD);
-    harness.wait_for_data_source("track_event");
-    std::thread::sleep(Duration::from_millis(500));
-    service.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(1500));
-    service.signal(Signal::CONT);
-    application.wait_ok();
-    record.signal(Signal::INT);
-    record.wait_ok();
-    let log = record.log();
-    assert!(log.contains("because a program found its shared memory full"), "{log}");
+    let (log, info) = recorded(implementation, WORKLOAD, |service, application| {
+        service.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(1500));
+        service.signal(Signal::CONT);
+        application.wait_ok();
+    });
     assert!(!log.contains("Larger buffers may help"), "the buffer was large enough:\n{log}");
-    let info = Command::new(esatto_bin()).arg("info").arg(&trace).output().expect("it runs");
-    let info = String::from_utf8(info.stdout).expect("text");
-    assert!(info.contains("smb_full") && !info.contains("chunks_discarded"), "{info}");
+    assert!(!info.contains("chunks_discarded"), "{info}");
 }
 
 /// The service stands still from the middle of the program on, until the program has ended.
@@ -82,6 +68,20 @@ mod at_the_end_of_the_program {
 }
 
 fn program_tells(implementation: Implementation) {
+    recorded(implementation, Workload { rounds: 1500, ..WORKLOAD }, |service, application| {
+        service.signal(Signal::STOP);
+        application.wait();
+        service.signal(Signal::CONT);
+    });
+}
+
+/// Records a program, which `disturb` makes lose events, until it has ended. Checks that `record`
+/// and `info` tell of the loss, and returns what they wrote.
+fn recorded(
+    implementation: Implementation,
+    workload: Workload,
+    disturb: impl FnOnce(&Program, &mut Program),
+) -> (String, String) {
     let harness = Harness::new();
     let (config, trace) = (harness.write("config", CONFIG), harness.path("trace"));
     let service = harness.service(implementation);
@@ -89,12 +89,10 @@ fn program_tells(implementation: Implementation) {
     command.args(["record", "-t", "1h", "-c"]).arg(config).arg("-o").arg(&trace);
     let mut record = harness.start("esatto-record", &mut command);
     harness.wait_for_sessions(1);
-    let mut application = harness.application(Implementation::Ours, Workload { rounds: 1500, ..WORKLOAD });
+    let mut application = harness.application(Implementation::Ours, workload);
     harness.wait_for_data_source("track_event");
     std::thread::sleep(Duration::from_millis(500));
-    service.signal(Signal::STOP);
-    application.wait();
-    service.signal(Signal::CONT);
+    disturb(&service, &mut application);
     record.signal(Signal::INT);
     record.wait_ok();
     let log = record.log();
@@ -102,6 +100,7 @@ fn program_tells(implementation: Implementation) {
     let info = Command::new(esatto_bin()).arg("info").arg(&trace).output().expect("it runs");
     let info = String::from_utf8(info.stdout).expect("text");
     assert!(info.contains("smb_full"), "{info}");
+    (log, info)
 }
 
 /// Makes this test program write an event that is larger than its shared memory.
