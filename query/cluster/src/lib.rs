@@ -9,7 +9,7 @@
 //!       │            ├─ planner   where a plan runs: shapes that run here, subqueries that go first
 //!       │            └─ job       a plan is sent, followed, and its rows are fetched
 //!       │               └─ patience  a job without progress is given up
-//!       ├─ scheduler, executor    the programs of Ballista with our codec; reports tell of tasks
+//!       ├─ scheduler, executor    the programs of Ballista with our codec; reports of tasks
 //!       └─ codec ─ scan ─ wire    a scan of traces as files of a task; its bytes
 //! ```
 

@@ -13,7 +13,7 @@
 //!                   ├─ needed_tables  tables that a script can see; others are not made
 //!                   ├─ fallback, table_arguments   what is translated later
 //!                   ├─ functions, table_functions
-//!                   ├─ lake_table   a table of a lake; lake_arguments, lake_clocks, lake_slices: its functions
+//!                   ├─ lake_table   a table of a lake; lake_*: its functions
 //!                   ├─ trace_table  a table of all traces, with projection and filters
 //!                   ├─ remote     an engine that runs plans on other machines
 //!                   └─ traces     files, opened when needed; a bounded cache
