@@ -38,6 +38,12 @@ fn unmatched_patterns_are_explained() {
             other("`disk.slwo`; did you mean `disk.slow`? Known are: net, disk.slow"),
         ),
         (
+            config().categories(["disk*", "other*"]),
+            "a session inside this process has recorded no track event: categories with the tag `slow` are recorded \
+             only on request (disk.slow); ask with `SessionConfig::tags`"
+                .to_owned(),
+        ),
+        (
             config().tags(["slo"]),
             "a session inside this process: no category has the tag `slo`; known: slow".to_owned(),
         ),
@@ -54,7 +60,6 @@ fn unmatched_patterns_are_explained() {
     }
     for config in [
         config(),
-        config().categories(["disk*", "other*"]),
         config().categories(["made.*", "made.late"]),
         config().categories(["net"]).tags(["slow", "debug", "other*"]),
         config().without_categories(["ent"]),

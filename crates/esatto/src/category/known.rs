@@ -1,6 +1,7 @@
 //! Names and tags of the categories that this process has used or announced, for messages about
 //! patterns that match none of them.
 
+use core::fmt;
 use std::fmt::Write as _;
 
 use super::registry;
@@ -34,13 +35,55 @@ impl Names {
             Some(name) => _ = write!(text, "did you mean `{name}`? Known are: "),
             None => text.push_str("known are: "),
         }
+        text.push_str(&self.list());
+        text
+    }
+
+    /// Lists the names, or the first of them.
+    fn list(&self) -> String {
         let shown = self.0.len().min(MAX_NAMES);
-        text.push_str(&self.0[..shown].join(", "));
+        let mut text = self.0[..shown].join(", ");
         match self.0.len() - shown {
             0 => {}
             more => _ = write!(text, " and {more} more"),
         }
         text
+    }
+}
+
+/// Categories that are off because of their tags, for messages.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    names: Names,
+    tags: Vec<&'static str>,
+}
+
+impl LeftOut {
+    /// Adds a category, if it has such tags.
+    pub(crate) fn add(&mut self, name: &'static str, tags: impl IntoIterator<Item = &'static str>) {
+        let before = self.tags.len();
+        self.tags.extend(tags);
+        if self.tags.len() > before {
+            self.names.0.push(name);
+        }
+        self.tags.sort_unstable();
+        self.tags.dedup();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tags.is_empty()
+    }
+
+    /// Returns the tags, sorted and without repetition.
+    pub(crate) fn tags(&self) -> &[&'static str] {
+        &self.tags
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tags = quoted(self.tags.iter().map(|tag| tag.as_bytes()));
+        write!(f, "categories with the tag {tags} are recorded only on request ({})", self.names.list())
     }
 }
 

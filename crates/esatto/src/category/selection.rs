@@ -30,9 +30,33 @@ pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) ->
         if let Some(foreign) = member.foreign_side() {
             return foreign.role() == Role::Any || enables_foreign(config, member.name(), member.tags());
         }
-        let implicit = member.is_dynamic() && member.name().starts_with(IMPLICIT_PREFIX);
-        enables_one(config, member.name(), member.tags(), implicit.then_some(IMPLICIT_TAG))
+        enables_one(config, member.name(), member.tags(), implicit_tag(member))
     })
+}
+
+fn implicit_tag(category: &Category) -> Option<&'static str> {
+    (category.is_dynamic() && category.name().starts_with(IMPLICIT_PREFIX)).then_some(IMPLICIT_TAG)
+}
+
+/// Returns the tags because of which `config` does not enable a category that it would otherwise
+/// enable.
+#[cfg(feature = "in-process")]
+pub(crate) fn tags_in_the_way(config: &TrackEventConfig, category: &'static Category) -> Vec<&'static str> {
+    // An empty list would stand for the tags that are off by default.
+    let no_tag = vec!["\0".into()];
+    let lenient = TrackEventConfig { disabled_tags: no_tag, ..config.clone() };
+    if enables(config, category) || !enables(&lenient, category) {
+        return Vec::new();
+    }
+    let is_off = |tag: &&str| match config.disabled_tags.is_empty() {
+        true => DEFAULT_DISABLED_TAGS.contains(&tag.as_bytes()),
+        false => config.disabled_tags.iter().any(|pattern| covers(pattern.as_bytes(), tag)),
+    };
+    category
+        .members()
+        .flat_map(|member| member.tags().iter().copied().chain(implicit_tag(member)))
+        .filter(is_off)
+        .collect()
 }
 
 /// Applies the rules of the C library: passes for exact names, prefixes and `*`. Each checks
@@ -210,6 +234,27 @@ mod tests {
             super::enables(&c, Category::dynamic("disabled-by-default-dynamic")),
             "no default list: a prefix enables"
         );
+    }
+
+    #[cfg(feature = "in-process")]
+    #[test]
+    fn tags_in_the_way_are_found() {
+        static SLOW: Category = Category::new("filter::tests::slow").with_tags(&["x", "slow"]);
+        static PLAIN: Category = Category::new("filter::tests::plain");
+        static ONLY_SLOW: Category = Category::group(&[&SLOW]);
+        let none: [&str; 0] = [];
+        let c = config(&[], &[], &[], &[]);
+        assert_eq!(tags_in_the_way(&c, &SLOW), ["slow"]);
+        assert_eq!(tags_in_the_way(&c, &ONLY_SLOW), ["slow"]);
+        assert_eq!(tags_in_the_way(&c, &PLAIN), none);
+        let dynamic = Category::dynamic("disabled-by-default-in-the-way");
+        assert_eq!(tags_in_the_way(&c, dynamic), ["slow"]);
+        let c = config(&["*"], &["*"], &[], &["x*"]);
+        assert_eq!(tags_in_the_way(&c, &SLOW), ["x"]);
+        let c = config(&["other"], &["*"], &[], &["slow"]);
+        assert_eq!(tags_in_the_way(&c, &SLOW), none, "its name is not enabled");
+        let c = config(&["filter::tests::slow"], &["*"], &[], &["slow"]);
+        assert_eq!(tags_in_the_way(&c, &SLOW), none, "it is on");
     }
 
     #[test]

@@ -296,7 +296,7 @@ fn stop(running: Running) -> Result<(), Error> {
         core::mem::forget(running);
         return Ok(());
     }
-    if !empty_file::explain(&running.file.path, CATEGORIES_VARIABLE) {
+    if !empty_file::explain(&running.file.path, &running.session, CATEGORIES_VARIABLE) {
         explain_patterns();
     }
     record::flush_all();

@@ -24,6 +24,8 @@ use esatto_schema::{
 };
 
 pub use crate::backend::Backend;
+#[cfg(feature = "in-process")]
+use crate::category::known;
 use crate::connection::{self, Command, LiveSession, ReadSink, SessionCommand, SessionConnection, SessionId, SetUp};
 use crate::error::Error;
 use crate::lifecycle;
@@ -251,6 +253,12 @@ impl Session {
             }
         }
         self.stop_explained()
+    }
+
+    /// Returns the categories that only their tags leave out, if none is on in this session.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn left_out_by_tags(&self) -> Option<known::LeftOut> {
+        self.patterns.left_out_by_tags()
     }
 
     /// Stops, and then reports, once, whether events are missing.

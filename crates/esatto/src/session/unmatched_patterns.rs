@@ -25,9 +25,28 @@ impl Patterns {
         }
     }
 
+    /// Returns the categories that only their tags leave out, if no category is on.
+    pub(crate) fn left_out_by_tags(&self) -> Option<known::LeftOut> {
+        // A forked child may find it locked.
+        let configs = self.0.try_lock().ok()?;
+        let mut left_out = known::LeftOut::default();
+        for category in registry::all() {
+            if configs.iter().any(|config| selection::enables(config, category)) {
+                return None;
+            }
+            let tags = configs.iter().flat_map(|config| selection::tags_in_the_way(config, category));
+            left_out.add(category.name(), tags);
+        }
+        (!left_out.is_empty()).then_some(left_out)
+    }
+
     /// Reports, once, which names and tags no category of this process has. Call it when the
     /// session stops: until then, categories register when they are first used.
     pub(super) fn explain(&self) {
+        if let Some(left_out) = self.left_out_by_tags() {
+            let what = "a session inside this process has recorded no track event";
+            return diagnostics::say_once(format!("{what}: {left_out}; ask with `SessionConfig::tags`"));
+        }
         // A forked child may find it locked.
         let Ok(configs) = self.0.try_lock() else { return };
         let patterns = || configs.iter().flat_map(|config| &config.enabled_categories).map(ProtoString::as_bytes);

@@ -109,6 +109,11 @@ fn act(role: &str) {
             esatto::instant!(SLOW, "two");
             esatto::instant!(DEBUG, "three");
         }
+        "only-debug" => {
+            let builder = Tracing::builder().in_process().categories(&[&DEBUG]);
+            let _tracing = builder.file_from_env().start().expect("starts");
+            esatto::instant!(DEBUG, "one");
+        }
         "prints-its-error" => {
             let error = esatto::trace_to_file("t").expect_err("no such file can be");
             let config = SessionConfig::new().write_into(std::env::var("ESATTO_TRACE").expect("it is set"));

@@ -76,6 +76,18 @@ fn a_file_without_events_is_explained() {
 }
 
 #[test]
+fn a_file_without_events_because_of_tags_is_explained() {
+    let folder = Folder::new("empty-by-tag");
+    let off = "esatto: t has no event: categories with the tag `debug` are recorded only on request (debugging)";
+    let said = folder.run("only-debug", &[]);
+    assert_eq!(said, format!("{off}; set ESATTO_TRACE_CATEGORIES=tag:debug\n"));
+    let said = folder.run("only-debug", &[("ESATTO_TRACE_CATEGORIES", "*,tag:slow")]);
+    assert_eq!(said, format!("{off}; add tag:debug to ESATTO_TRACE_CATEGORIES\n"));
+    assert_eq!(folder.run("only-debug", &[("ESATTO_TRACE_CATEGORIES", "tag:debug")]), "");
+    assert_eq!(names(&folder.path("t")), ["one"]);
+}
+
+#[test]
 fn a_file_that_cannot_be_created_is_explained() {
     let folder = Folder::new("cannot-create");
     let said = |file| folder.run("prints-its-error", &[("ESATTO_TRACE", file)]);
