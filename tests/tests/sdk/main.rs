@@ -28,6 +28,7 @@ mod producers_can_be_driven_by_the_program;
 mod producers_have_their_wishes;
 mod rings_keep_the_names_of_their_events;
 mod sessions_can_be_awaited;
+mod sessions_record_a_program_that_has_just_begun;
 mod sessions_wait_for_triggers;
 mod shutdown_leaves_nothing_behind;
 mod the_first_events_of_a_dying_program_are_kept;

@@ -14,7 +14,7 @@ use super::consumer::{LiveSession, SessionCommand};
 use super::mailbox::Mailbox;
 use super::pause;
 use super::pending_operation::{Completer, Pending};
-use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest};
+use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest, Unreached};
 use super::reclaiming::Reclaiming;
 use super::service_address::Place;
 use super::transport::InProcess;
@@ -78,7 +78,7 @@ pub(crate) struct Control {
     pace: Pace,
     reclaiming: Reclaiming,
     /// Functions to call at a time.
-    later: Vec<(Instant, fn())>,
+    later: Vec<(Instant, Box<dyn FnOnce() + Send>)>,
     is_over: bool,
     in_process: InProcess,
 }
@@ -215,8 +215,8 @@ impl Control {
     }
 
     /// Calls a function after a time, unless the control thread ends before.
-    pub(crate) fn call_after(&mut self, time: Duration, function: fn()) {
-        self.later.push((Instant::now() + time, function));
+    pub(crate) fn call_after(&mut self, time: Duration, function: impl FnOnce() + Send + 'static) {
+        self.later.push((Instant::now() + time, Box::new(function)));
     }
 
     /// Passes the socket that was asked for under a number to its connection; `None` if there is
@@ -238,7 +238,15 @@ impl Control {
     pub(crate) fn sync(&mut self, done: &Answer) {
         for producer in self.producers.iter_mut().filter(|p| p.place().backend() == Backend::System) {
             let done = done.clone();
-            producer.producer().sync(Box::new(move || done.give()));
+            producer.producer().sync(Box::new(move || done.give()), Unreached::Wait);
+        }
+    }
+
+    /// As [`sync`](Self::sync), for connections that exist or are being made. `done` makes a function
+    /// for each. It is dropped, uncalled, if the connection fails.
+    pub(crate) fn sync_connecting(&mut self, done: impl Fn() -> FlushCallback) {
+        for producer in self.producers.iter_mut().filter(|p| p.place().backend() == Backend::System) {
+            producer.sync_connecting(done());
         }
     }
 

@@ -4,6 +4,7 @@ mod config;
 #[cfg(feature = "in-process")]
 pub(crate) mod losses;
 pub(crate) mod named_file;
+mod own_connection;
 mod service_choice;
 mod startup_tracing;
 mod trace_file;
@@ -130,7 +131,8 @@ pub struct Cloned {
 }
 
 impl Session {
-    /// Starts recording and waits until all connected data sources have started.
+    /// Starts recording and waits until all connected data sources have started, also those of this
+    /// process.
     ///
     /// # Errors
     ///
@@ -190,7 +192,9 @@ impl Session {
     }
 
     /// Sets up and starts. It is complete when all connected data sources have started, or, if the
-    /// configuration waits for a trigger, when the service does.
+    /// configuration waits for a trigger, when the service does. If this process has begun to connect
+    /// to the system's service ([`Builder::system`](crate::Builder::system)), it also waits for its
+    /// own data sources, at most a second.
     pub fn record(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
         let (set_up, ready) = Pending::new(nothing);
@@ -202,7 +206,7 @@ impl Session {
             Err(error) => done.complete(Err(error)),
         }
         drop(set_up);
-        pending
+        self.and_this_process(pending)
     }
 
     /// Sets what to record. The start sends it to the service. With a [deferred
@@ -217,9 +221,18 @@ impl Session {
     }
 
     /// Starts the session after the set-up. It is complete when all connected data sources have
-    /// started.
+    /// started, as for [`record`](Self::record).
     pub fn start_recording(&self) -> Pending<()> {
-        self.ask(nothing, SessionCommand::Start)
+        self.and_this_process(self.ask(nothing, SessionCommand::Start))
+    }
+
+    /// See [`own_connection::and_this_process`]. A service inside this process knows it at once.
+    fn and_this_process(&self, started: Pending<()>) -> Pending<()> {
+        #[cfg(feature = "in-process")]
+        if self.backend.is_in_process() {
+            return started;
+        }
+        own_connection::and_this_process(started)
     }
 
     /// Stops recording. It is complete when the service has the last data. If a start is in

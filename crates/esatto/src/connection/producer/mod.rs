@@ -18,4 +18,5 @@ pub(crate) use protocol::Identity;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub(crate) use protocol::{Endpoint, Tag};
 pub(super) use reconnect::ReconnectingProducer;
+pub(crate) use service_instances::Unreached;
 pub(crate) use startup_instances::{StartupId, StartupRequest, startups};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use esatto_shm::FlushCallback;
 
 use super::protocol::{Identity, Tag};
-use super::service_instances::Producer;
+use super::service_instances::{Producer, Unreached};
 use super::startup_instances::StartupRequest;
 use crate::connection::service_address::Place;
 use crate::connection::transport::{
@@ -80,6 +80,13 @@ impl ReconnectingProducer {
     /// See [`Producer::flush`].
     pub(crate) fn flush(&mut self, done: FlushCallback, is_last: bool) {
         self.producer.flush(done, is_last, !self.has_failed);
+    }
+
+    /// As [`Producer::sync`], unless the service cannot be reached: then `done` is dropped.
+    pub(crate) fn sync_connecting(&mut self, done: FlushCallback) {
+        if !self.has_failed {
+            self.producer.sync(done, Unreached::Forget);
+        }
     }
 
     pub(crate) fn interest(&self) -> Option<Interest<'_>> {
@@ -323,6 +330,23 @@ mod tests {
         with(|in_process| _ = link.pump(now, in_process));
         assert_eq!(early(), ended, "it has failed");
         assert_eq!(flush(&mut link)(), ended, "the next attempt is later");
+    }
+
+    #[test]
+    fn starts_of_sessions_do_not_wait_for_a_missing_service() {
+        let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
+        let mut link = link(place);
+        let sync = |link: &mut ReconnectingProducer| {
+            let (sender, receiver) = std::sync::mpsc::channel::<()>();
+            link.sync_connecting(Box::new(move || drop(sender)));
+            move || receiver.try_recv()
+        };
+        let ended = Err(std::sync::mpsc::TryRecvError::Disconnected);
+        let early = sync(&mut link);
+        assert_eq!(early(), Err(std::sync::mpsc::TryRecvError::Empty), "it may succeed");
+        with(|in_process| _ = link.pump(Instant::now(), in_process));
+        assert_eq!(early(), ended, "it has failed");
+        assert_eq!(sync(&mut link)(), ended, "the next attempt is later");
     }
 
     #[test]

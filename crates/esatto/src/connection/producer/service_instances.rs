@@ -46,10 +46,19 @@ pub(crate) struct Producer {
     /// Flushes that wait until the service has been told of triggers, and whether they are the
     /// last.
     trigger_flushes: Vec<(FlushCallback, bool)>,
-    /// Threads that wait for a service to start what it wants.
-    syncs: Vec<FlushCallback>,
+    /// Functions for the time when a service has started what it wants.
+    syncs: Vec<(FlushCallback, Unreached)>,
     /// `None` before the first request for startup tracing.
     startups: Option<Box<dyn Startups>>,
+}
+
+/// Treatment of a function that waits for a service, if that cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreached {
+    /// It is kept, because a service may start later.
+    Wait,
+    /// It is dropped.
+    Forget,
 }
 
 /// An instance that the service has set up and that was not refused.
@@ -113,6 +122,7 @@ impl Producer {
     /// Handles an attempt to connect that failed.
     pub(crate) fn not_connected(&mut self) {
         self.trigger_flushes.clear();
+        self.forget_syncs();
     }
 
     /// Handles the end of the connection, which ends all instances.
@@ -123,12 +133,17 @@ impl Producer {
         }
         self.flushes.clear();
         self.trigger_flushes.clear();
+        self.forget_syncs();
         self.announced.clear();
         self.accepted = false;
         self.has_told_triggers = false;
         self.sets_up = false;
         self.connection = next_connection();
         self.endpoint.disconnected();
+    }
+
+    fn forget_syncs(&mut self) {
+        self.syncs.retain(|(_, unreached)| *unreached == Unreached::Wait);
     }
 
     pub(crate) fn reply(&mut self, tag: &mut Tag, reply: Reply<'_>) {
@@ -203,17 +218,17 @@ impl Producer {
     }
 
     /// Registers all data sources, and runs `done` when the service has started the instances that
-    /// it wants at present. Waits for the service if there is none. If the connection breaks,
-    /// `done` is dropped.
+    /// it wants at present. If there is no service, `unreached` says whether to wait for one. If
+    /// the connection breaks, `done` is dropped.
     ///
     /// A service answers a registration with the commands to set up and start. It answers the
     /// `Sync` after them, because it handles calls in order (`docs/spec/wire-protocol.md`, Sync).
-    pub(crate) fn sync(&mut self, done: FlushCallback) {
+    pub(crate) fn sync(&mut self, done: FlushCallback, unreached: Unreached) {
         if self.accepted {
             self.announce();
             self.endpoint.sync(done);
         } else {
-            self.syncs.push(done);
+            self.syncs.push((done, unreached));
         }
     }
 
@@ -264,7 +279,7 @@ impl Producer {
             Event::Connected => {
                 self.accepted = true;
                 self.announce();
-                for done in mem::take(&mut self.syncs) {
+                for (done, _) in mem::take(&mut self.syncs) {
                     self.endpoint.sync(done);
                 }
                 for names in self.triggers.take(Instant::now()) {
