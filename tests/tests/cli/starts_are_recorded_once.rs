@@ -1,6 +1,7 @@
-//! Events of startup tracing that no session adopts are in no trace.
+//! Events of startup tracing are in the trace of the session that adopts them, which misses nothing,
+//! and in no other.
 
-use esatto_tests::{Harness, esatto_bin};
+use esatto_tests::{DEADLINE, Harness, esatto_bin, wait_until};
 use std::time::Duration;
 
 esatto::categories! {
@@ -9,6 +10,8 @@ esatto::categories! {
 
 /// Makes this test program the one that is recorded.
 const TRACE: &str = "TEST_STARTUP";
+/// Milliseconds until the program begins to record.
+const DELAY: &str = "TEST_STARTUP_DELAY_MS";
 
 #[test]
 fn if_the_recording_has_reached_the_program_already() {
@@ -36,4 +39,42 @@ fn if_the_recording_has_reached_the_program_already() {
     let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
     assert_eq!(info["slices"]["by_name"][0]["name"], "once", "{info:#}");
     assert_eq!(info["slices"]["count"], 10, "{info:#}");
+}
+
+#[test]
+fn if_the_recording_adopts_the_start() {
+    if std::env::var_os(TRACE).is_some() {
+        let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
+        // The service knows this program already, in some of the rounds.
+        std::thread::sleep(Duration::from_millis(std::env::var(DELAY).expect("set").parse().expect("a number")));
+        let (adopted, is_adopted) = std::sync::mpsc::channel();
+        let _startup = esatto::StartupTracing::new(&esatto::track_events(1024))
+            .timeout(DEADLINE)
+            .on_adopted(move || adopted.send(()).expect("heard"))
+            .start(esatto::Backend::System)
+            .expect("starts");
+        esatto::instant!(APP, "early");
+        // If the session has reached the program before, there is nothing to adopt.
+        wait_until("the session records", || (is_adopted.try_recv().is_ok() || APP.recordings() > 1).then_some(()));
+        esatto::instant!(APP, "late");
+        return;
+    }
+    let harness = Harness::new();
+    let this = std::env::current_exe().expect("a program");
+    let test = concat!(module_path!(), "::if_the_recording_adopts_the_start");
+    let test = test.split_once("::").expect("a module of a crate").1;
+    for delay in ["0", "1", "2", "3", "5", "20"] {
+        let mut command = harness.command(esatto_bin());
+        command.args(["record", "--force", "-o", "trace", "--", "env", "ESATTO_WAIT_MS=0"]);
+        command.env(TRACE, "1").env(DELAY, delay).arg(this.as_os_str()).args(["--exact", test]);
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("missing") && !said.contains("ended before"), "after {delay} ms: {said}");
+        let check = harness.command(esatto_bin()).args(["check", "trace"]).output().expect("it runs");
+        assert!(check.status.success(), "after {delay} ms: {check:?}");
+        let trace = esatto_trace::Trace::read(&std::fs::read(harness.path("trace")).expect("a file")[..]);
+        let names: Vec<_> = trace.events.iter().filter_map(|event| event.name.as_deref()).collect();
+        assert_eq!(names, ["early", "late"], "after {delay} ms");
+    }
 }

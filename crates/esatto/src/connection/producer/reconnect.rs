@@ -149,6 +149,11 @@ impl ReconnectingProducer {
     pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, in_process: &mut InProcess) {
         if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory {
             if self.link.is_some() {
+                if self.ready {
+                    self.producer.withdraw();
+                    // If it fails, the connection ends all the same.
+                    let _ = self.transfer(now, in_process);
+                }
                 self.hang_up(in_process);
                 self.retry_at = now;
             }

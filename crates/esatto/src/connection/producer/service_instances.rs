@@ -336,6 +336,18 @@ impl Producer {
         }
     }
 
+    /// Unregisters all data sources, before a connection that is replaced ends. Otherwise the service
+    /// would report a program that has ended before a session reached it.
+    pub(crate) fn withdraw(&mut self) {
+        // The service handles the registrations after the request for the connection, which it may
+        // not have answered yet.
+        self.accepted = true;
+        self.announce();
+        for source in data_source::registered() {
+            self.endpoint.unregister(source.name());
+        }
+    }
+
     fn setup(&mut self, id: u64, config: Vec<u8>) {
         if id == 0 || self.instances.contains_key(&id) {
             return;

@@ -21,6 +21,7 @@ use crate::connection::pending_operation::Completer;
 use crate::data_source::{self, AnySource, Assignment, Done};
 use crate::destination::Destination;
 use crate::os::process_info::Pid;
+use crate::start_times;
 
 /// Runs once, on the control thread.
 pub(crate) type Callback = Box<dyn FnOnce() + Send>;
@@ -145,6 +146,10 @@ impl Startups for Requests {
                     instances.push(Instance { source, ticket, config, reservation, phase: Phase::Waiting });
                 }
             }
+        }
+        if !instances.is_empty() {
+            // Only now does the program record, if it asks for this at its start.
+            start_times::waited();
         }
         request.done.complete(Ok(StartupRequest::answer(instances.len())));
         if !instances.is_empty() {
