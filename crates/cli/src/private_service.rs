@@ -29,7 +29,8 @@ impl PrivateService {
         })?;
         let producer = Address::Path(folder.path().join("producer"));
         let consumer = Address::Path(folder.path().join("consumer"));
-        let options = Options::new(producer.clone(), consumer.clone());
+        let mut options = Options::new(producer.clone(), consumer.clone());
+        options.shared_memory_bytes = SHARED_MEMORY_BYTES;
         let daemon = Daemon::bind(options)
             .and_then(Daemon::spawn_thread)
             .attempt(|| "cannot start the tracing service".to_owned())?;
@@ -50,6 +51,10 @@ impl PrivateService {
         command.env(CONSUMER_SOCK_NAME, self.consumer.to_os_string());
     }
 }
+
+/// Memory that each program shares with the service. Each thread that traces holds 4 KiB, so it is
+/// enough for a thousand threads. The service of a machine, with its many programs, gives 256 KiB.
+const SHARED_MEMORY_BYTES: usize = 4 << 20;
 
 /// Longest path of a folder in which the folder is made: that of a socket may have 106 bytes.
 const LONGEST_PLACE: usize = 64;

@@ -67,6 +67,7 @@ impl Daemon {
         service.keep_names(NAMES_INTERVAL_MS);
         let mut sockets = ListeningSockets { all: Vec::new(), secret: options.secret };
         service.remember_departed_producers(options.max_departed_bytes);
+        service.share_by_default(options.shared_memory_bytes);
         service.reserve_data_sources(&options.own_data_sources, system_facts::pid());
         let access = options.permissions;
         let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));

@@ -31,6 +31,9 @@ pub struct Options {
     /// QueryServiceState; 0 for none. See
     /// [`remember_departed_producers`](esatto_service::Service::remember_departed_producers).
     pub max_departed_bytes: usize,
+    /// Bytes of shared memory for each producer that wishes for no size; 0 for the standard 256 KiB.
+    /// See [`share_by_default`](esatto_service::Service::share_by_default).
+    pub shared_memory_bytes: usize,
     /// Names of data sources that no other process of this machine may offer to the service,
     /// because this one does. Registrations of others are ignored.
     pub own_data_sources: Vec<String>,
@@ -54,6 +57,7 @@ impl Options {
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
             max_departed_bytes: MAX_DEPARTED_BYTES,
+            shared_memory_bytes: 0,
             own_data_sources: Vec::new(),
             version: default_version(),
         }
@@ -74,6 +78,7 @@ impl Options {
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
             max_departed_bytes: MAX_DEPARTED_BYTES,
+            shared_memory_bytes: 0,
             own_data_sources: Vec::new(),
             version: default_version(),
         })

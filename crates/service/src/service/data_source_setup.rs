@@ -139,7 +139,7 @@ impl Service {
         producer.allowed_buffers.insert(buffer);
 
         if matches!(producer.memory, Memory::Unset) {
-            let (size, page_size) = producer.memory_sizes(&session.config);
+            let (size, page_size) = producer.memory_sizes(&session.config, self.default_memory_bytes);
             match producer.memory_kind {
                 MemoryKind::Shared => {
                     producer.memory = Memory::Creating;

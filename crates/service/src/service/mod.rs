@@ -59,6 +59,8 @@ pub struct Service {
     /// The owner is about to end: longest time that a session waits for its stop.
     stops_within_ms: Option<u32>,
     pub(crate) departed: DepartedProducers,
+    /// See [`Service::share_by_default`]; 0: 256 KiB.
+    default_memory_bytes: usize,
     /// See [`Service::keep_unwritten`].
     keeps_unwritten: bool,
     /// See [`Service::work`].
@@ -81,6 +83,7 @@ impl Service {
             activity: Activity::default(),
             stops_within_ms: None,
             departed: DepartedProducers::default(),
+            default_memory_bytes: 0,
             keeps_unwritten: false,
             work: 0,
             observer: Observer::default(),
@@ -105,6 +108,13 @@ impl Service {
     /// So a consumer knows what a short-lived program offered.
     pub fn remember_departed_producers(&mut self, max_bytes: usize) {
         self.departed.max_bytes = max_bytes;
+    }
+
+    /// Sets the bytes of shared memory for producers that wish for no size, and for which a session's
+    /// config names none. It is a multiple of 32 KiB, at most 32 MiB. Without this call it is
+    /// 256 KiB, as in Perfetto (`docs/spec/service.md` §2).
+    pub fn share_by_default(&mut self, bytes: usize) {
+        self.default_memory_bytes = bytes;
     }
 
     /// Lets only this process of the service's machine offer data sources of these names. What
