@@ -33,6 +33,14 @@ pub(crate) fn at_exit(function: fn()) {
     }
 }
 
+/// Registers a function that is called only at the end of the process, before those that were
+/// registered earlier. It must not unwind.
+pub(crate) fn only_at_exit(function: extern "C" fn()) {
+    // SAFETY: the function has the type that C expects, and is there as long as the code of this
+    // crate is. Fails only without memory; then it is not called.
+    let _ = unsafe { atexit(function) };
+}
+
 /// Calls the functions now. They are called again when the process exits.
 pub(crate) fn run_all() {
     run();

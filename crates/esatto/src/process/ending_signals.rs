@@ -10,7 +10,8 @@ use crate::error::Error;
 ///
 /// - the recorded events are handed over, the sessions of the program are stopped and their files
 ///   completed, in at most five seconds. Then the signal ends the process, whose status says so.
-///   Meanwhile the program goes on. A signal that comes again after half a second ends it at once;
+///   Meanwhile the program goes on, also after a `raise` of its own; its exit waits for the signal. A
+///   signal that comes again after half a second ends it at once;
 /// - if the program had a handler of its own, only the recorded events are handed over. Then the
 ///   handler is called, and tracing goes on: the handler decides if and how the program ends. A
 ///   program that then returns from `main` or calls `exit` completes its files;

@@ -268,6 +268,12 @@ fn act(role: &str) {
                 _ => core::mem::forget(file),
             }
         }
+        "ends-after-its-own-signal" => {
+            let _file = esatto::trace_from_env().expect("starts");
+            esatto::complete_on_signals().expect("starts");
+            esatto::instant!(APP, "early");
+            assert_eq!(raise(SIGTERM), 0);
+        }
         "wait-with-handler-for-one-signal" => {
             let _file = esatto::trace_from_env().expect("starts");
             set_handler_for_one_signal();

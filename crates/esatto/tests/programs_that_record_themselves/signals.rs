@@ -35,6 +35,16 @@ fn a_signal_completes_the_files_of_sessions() {
 }
 
 #[test]
+fn a_program_that_ends_itself_by_a_signal_has_its_status() {
+    let folder = Folder::new("own-signal");
+    for _ in 0..10 {
+        let (status, said) = folder.start("ends-after-its-own-signal", &[]).end();
+        assert_eq!((status.signal(), &*said), (Some(SIGTERM), ""));
+        assert_eq!(names(&folder.path("t")), ["early"]);
+    }
+}
+
+#[test]
 fn the_handler_of_the_program_decides() {
     let folder = Folder::new("handler");
     let program = folder.start("wait-with-handler", &[]);
@@ -88,7 +98,7 @@ fn a_program_that_ends_during_the_hand_over_completes_its_file() {
     let folder = Folder::new("ends-meanwhile");
     for end in ["drop", "finish", "exit"] {
         let (status, said) = folder.start("ends-during-hand-over", &[("TEST_END", end)]).end();
-        assert!(status.success() || status.signal() == Some(SIGINT), "{end}: {status}");
+        assert_eq!(status.signal(), Some(SIGINT), "{end}");
         assert_eq!(said, "", "{end}");
         assert_eq!(missing_end(&folder.path("t")), None, "{end}");
         assert_eq!(names(&folder.path("t")), ["early", "last"], "{end}");

@@ -11,9 +11,13 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::io::{self, Read as _};
 use std::os::fd::IntoRawFd as _;
 use std::os::unix::net::UnixStream;
+use std::sync::Once;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::action::Action;
 use super::{SIG_UNBLOCK, Set, pthread_sigmask};
+use crate::os::exit::only_at_exit;
 use crate::os::leaked::Leaked;
 use crate::os::{ClockId, read_clock};
 
@@ -40,6 +44,9 @@ const MSG_NOSIGNAL: c_int = if cfg!(target_vendor = "apple") { 0 } else { 0x4000
 /// Signals that come again within this time are the same one: a terminal and the parent process may
 /// both send it.
 const SAME_NS: u64 = 500_000_000;
+
+/// How long the end of a process waits for a signal that has arrived.
+const LONGEST_HAND_OVER: Duration = Duration::from_secs(10);
 
 /// Actions of the signals before, in the order of [`ENDING`].
 static PREVIOUS: [Leaked<Action>; 2] = [const { Leaked::none() }; 2];
@@ -86,6 +93,8 @@ pub(crate) fn prepare() -> io::Result<(Arrivals, Catch)> {
         PENDING_SINCE_NS[place].store(0, Ordering::Relaxed);
         PASSED[place].store(false, Ordering::Relaxed);
     }
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| only_at_exit(wait_for_the_signal));
     PROCESS.store(getpid(), Ordering::Release);
     Ok((Arrivals(reader), Catch(())))
 }
@@ -130,6 +139,17 @@ pub(crate) fn fate(signal: u8) -> Fate {
     let is_init = getpid() == 1;
     let is_default = place(signal.into()).is_some_and(is_by_default);
     if is_default && is_ours(signal.into()) && !is_init { Fate::End } else { Fate::Continue }
+}
+
+/// Waits until a signal that has arrived ends the process. A program that has sent itself the signal
+/// would otherwise end first, with another status.
+extern "C" fn wait_for_the_signal() {
+    let deadline = Instant::now() + LONGEST_HAND_OVER;
+    let is_near = |(signal, since): (u8, &AtomicU64)| since.load(Ordering::Relaxed) != 0 && fate(signal) == Fate::End;
+    let is_here = PROCESS.load(Ordering::Acquire) == getpid();
+    while is_here && ENDING.into_iter().zip(&PENDING_SINCE_NS).any(is_near) && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Lets a signal do what it does without this module.
