@@ -30,8 +30,8 @@
 //!
 //! The columns are the seconds since the session began, the track, the category, the depth on the
 //! track, and the event. A begin ends in `{`. An end starts with `}` and shows the duration if that
-//! was 10 ms or more. Debug annotations are in parentheses. Counters and typed fields are not
-//! shown.
+//! was 10 ms or more. Debug annotations are in parentheses. Control characters are escaped, as in
+//! `\n`. Counters and typed fields are not shown.
 //!
 //! A config selects it by `interceptor_config { name: "console" }`. `console_config` in it selects
 //! standard output or error, and colours. The default is standard output, with colours if that is a

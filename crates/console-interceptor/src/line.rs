@@ -1,5 +1,7 @@
 //! Formats one event as one line.
 
+use std::borrow::Cow;
+
 use esatto::schema::DebugAnnotationReader;
 
 use crate::colors::{self, Color};
@@ -29,7 +31,7 @@ impl Line<'_> {
         // An event may carry a time from before the start.
         let seconds = (i128::from(event.time_ns) - i128::from(start_ns)) as f64 / 1e9;
         self.text(&format!("[{seconds:7.3}] "));
-        let title: &str = &event.title;
+        let title = printable(event.title.as_bytes());
         if self.colors {
             let [r, g, b] = event.track_color;
             self.text(&format!("\x1b[48;2;{r};{g};{b}m {RESET}{DIM} {title:TITLE_WIDTH$}"));
@@ -157,10 +159,28 @@ impl Line<'_> {
     }
 
     fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
+        self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// Appends a text of the program.
     fn bytes(&mut self, bytes: &[u8]) {
-        self.out.extend_from_slice(bytes);
+        self.text(&printable(bytes));
     }
+}
+
+/// Returns a text that neither ends the line nor controls the terminal.
+fn printable(text: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(text);
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let escaped = |c: char| c.is_control().then(|| c.escape_default());
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match escaped(c) {
+            Some(escape) => out.extend(escape),
+            None => out.push(c),
+        }
+    }
+    Cow::Owned(out)
 }

@@ -104,3 +104,14 @@ fn colors_can_be_asked_for() {
     assert!(line.contains("\x1b[0m\x1b[90m worker          app   "), "{line:?}");
     assert!(line.ends_with(")\x1b[0m"), "{line:?}");
 }
+
+#[test]
+fn texts_do_not_control_the_terminal() {
+    let _turn = turn();
+    let text = print(false, || {
+        let track = esatto::Track::with_name("a\x1b[2Jb", 2);
+        esatto::instant!(APP, track: &track, dynamic: String::from("red\x1b[31m\nfaked"), b = "x\r\u{9b}1mé");
+    });
+    let expected = "a\\u{1b}[2Jb       app   red\\u{1b}[31m\\nfaked(b:x\\r\\u{9b}1mé)\n";
+    assert!(text.ends_with(expected), "{text:?}");
+}

@@ -250,7 +250,9 @@ impl Session {
         let Some(file) = file else { return stopped };
         let (pending, done) = Pending::new(nothing);
         stopped.then(move |stopped| {
-            done.complete(stopped.and_then(|()| file.require_trace()).map(|()| Vec::new()));
+            let result = stopped.and_then(|()| file.require_trace());
+            file.release();
+            done.complete(result.map(|()| Vec::new()));
         });
         pending
     }
@@ -436,6 +438,10 @@ impl Session {
 
     /// Encodes on the caller's thread.
     fn to_set_up(&self, config: SessionConfig) -> Result<Box<SetUp>, Error> {
+        // It may be the file of an attempt that has failed.
+        if let Some(earlier) = self.file.try_lock().ok().and_then(|mut file| file.take()) {
+            earlier.release();
+        }
         let (config, file, named) = config.open(&self.backend)?;
         if let Ok(mut kept) = self.file.try_lock() {
             *kept = named.map(Arc::new);

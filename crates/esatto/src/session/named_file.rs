@@ -4,9 +4,11 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::os::file_id::{FileId, has_name, name_of};
+use crate::os::fork::StaticMutex;
 
 /// First byte of a trace: the tag of a packet.
 const PACKET_TAG: u8 = 0x0a;
@@ -20,15 +22,42 @@ pub(crate) struct NamedFile {
     /// The same for a program that changes its current folder.
     path: PathBuf,
     folder: Option<FileId>,
+    claim: Mutex<Option<Claim>>,
 }
 
 impl NamedFile {
+    /// Creates a file for a session, or empties it. Returns it also as a file with a name, if it has
+    /// one that leads to a regular file. Fails if another session of this process is writing it.
+    pub(super) fn create(name: &Path) -> Result<(File, Option<Self>), Error> {
+        let failed = |error| Error::create_file(name, error);
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(name).map_err(failed)?;
+        let Some(named) = Self::of(&file, name) else { return Ok((file, None)) };
+        if let Some(id) = file.metadata().ok().as_ref().and_then(FileId::of) {
+            let claim = Claim::new(id).ok_or_else(|| {
+                let what = "another session of this process is writing";
+                Error::state(&format!("{what} {}: name another file, or stop that session first", name.display()))
+            })?;
+            *named.claim() = Some(claim);
+        }
+        file.set_len(0).map_err(failed)?;
+        Ok((file, Some(named)))
+    }
+
     /// Returns `None` for pipes and the like.
     pub(crate) fn of(file: &File, name: &Path) -> Option<Self> {
         let (file, path) = (file.try_clone().ok()?, std::path::absolute(name).ok()?);
         let is_file = file.metadata().ok()?.is_file();
         let folder = folder_of(&path);
-        is_file.then(|| Self { file, name: name.to_owned(), path, folder })
+        is_file.then(|| Self { file, name: name.to_owned(), path, folder, claim: Mutex::default() })
+    }
+
+    /// Lets another session write the file.
+    pub(super) fn release(&self) {
+        *self.claim() = None;
+    }
+
+    fn claim(&self) -> MutexGuard<'_, Option<Claim>> {
+        self.claim.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fails if the name does not lead to the trace any more.
@@ -65,4 +94,29 @@ impl NamedFile {
 /// Returns the number of the folder of a file.
 fn folder_of(path: &Path) -> Option<FileId> {
     fs::metadata(path.parent()?).ok().and_then(|meta| FileId::of(&meta))
+}
+
+/// Files that sessions of this process are writing.
+static CLAIMED: StaticMutex<Vec<FileId>> = StaticMutex::new(Vec::new());
+
+/// The right of one session to write a file.
+#[derive(Debug)]
+struct Claim(FileId);
+
+impl Claim {
+    /// Returns `None` if a session has it.
+    fn new(id: FileId) -> Option<Self> {
+        let mut claimed = CLAIMED.lock();
+        let is_free = !claimed.contains(&id);
+        is_free.then(|| {
+            claimed.push(id);
+            Self(id)
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        CLAIMED.lock().retain(|id| *id != self.0);
+    }
 }

@@ -1,6 +1,5 @@
 //! The file of a session: how it is created, and how often the service writes into it.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use esatto_schema::TraceConfig;
@@ -45,9 +44,7 @@ impl TraceFile {
             Self::AsConfigured => return Ok((None, None)),
             Self::Descriptor(fd) => (fd, None),
             Self::Path(path) => {
-                let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-                let file = options.map_err(|error| Error::create_file(&path, error))?;
-                let named = NamedFile::of(&file, &path);
+                let (file, named) = NamedFile::create(&path)?;
                 (file.into(), named)
             }
         };

@@ -17,6 +17,7 @@ mod events_can_be_read_again_after_a_loss;
 mod every_event_of_every_thread_is_in_the_trace;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 mod files_are_cloned_with_the_access_they_have;
+mod one_file_has_one_session;
 mod sessions_get_what_they_asked_for;
 mod values_arrive_as_they_were;
 
