@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esatto_trace::{Error, Loss, Summary, UNMATCHED_ENDS};
+use esatto_trace::{Error, Loss, MISSING_ANCESTORS, Summary, UNMATCHED_ENDS};
 
 use crate::report::{Notice, NoticeLevel, Report};
 use crate::stacks::MAX_STACK_NODES;
@@ -72,7 +72,9 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
             continue;
         }
         let title = format!("{number} × {}", problem.replace('_', " "));
-        notices.push(notice(NoticeLevel::Warning, title, "The trace breaks a rule of the format."));
+        let mut broken = notice(NoticeLevel::Warning, title, "The trace breaks a rule of the format.");
+        broken.remedy = remedy_of_rule(problem).to_owned();
+        notices.push(broken);
     }
     if let Some(number) = unmatched_ends {
         let title =
@@ -82,6 +84,17 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
     }
     notices.extend(losses.iter().filter(|loss| loss.expected).map(|loss| of_loss(summary, loss)));
     notices
+}
+
+/// Returns what a program can do to keep a rule of the format; "" if it is not known.
+fn remedy_of_rule(problem: &str) -> &'static str {
+    match problem {
+        MISSING_ANCESTORS => {
+            "These events are not shown. Each track above theirs needs an event of its own, or a descriptor, as \
+             `esatto_track_options.below` and nested tracks write it in C and C++."
+        }
+        _ => "",
+    }
 }
 
 /// Tells the time without kernel events through which threads seem to run.

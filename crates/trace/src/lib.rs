@@ -78,7 +78,7 @@ pub use packet_reader::{
 };
 pub use packet_times::{PacketTimes, TimedPacket};
 pub use packet_writer::write_packet;
-pub use problems::UNMATCHED_ENDS;
+pub use problems::{MISSING_ANCESTORS, UNMATCHED_ENDS};
 pub use service_report::{BufferStats, DataSourceProblem, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
 pub use session_progress::SessionProgress;
 pub use string_table::{Strings, Symbol};

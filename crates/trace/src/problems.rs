@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 /// Key of the ends of slices whose begin was not recorded.
 pub const UNMATCHED_ENDS: &str = "slice_ends_without_begin";
 
+/// Key of the events that readers leave out because a track above theirs is not described.
+pub const MISSING_ANCESTORS: &str = "events_on_tracks_without_ancestor";
+
 /// A mistake in an event, a descriptor or a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Problem {
@@ -51,7 +54,7 @@ impl Problem {
             Self::StateWithoutTrack => "states_without_track",
             Self::DescriptorIncomplete => "track_descriptors_incomplete",
             Self::DescriptorConflict => "track_descriptors_conflicting",
-            Self::MissingAncestor => "events_on_tracks_without_ancestor",
+            Self::MissingAncestor => MISSING_ANCESTORS,
             Self::UnmatchedEnd => UNMATCHED_ENDS,
             Self::MisplacedEnd => "slice_ends_over_open_slices",
             Self::ClockUnresolved => "timestamps_of_unknown_clocks",

@@ -99,6 +99,37 @@ fn one_that_begins_within_slices() {
     assert!(!text.contains("warning"), "{text}");
 }
 
+/// As a program writes it that uses a track without events as the parent of another one.
+#[test]
+fn one_with_events_below_a_track_without_descriptor() {
+    let harness = Harness::new();
+    let mut bytes = std::fs::read(trace("track-events")).expect("a trace");
+    let mut more = HeapBuffer::new();
+    {
+        let mut trace = more.message();
+        {
+            let mut packet = trace.begin(1);
+            let mut track = packet.begin(60);
+            track.varint(1, 5);
+            track.bytes(2, b"queue");
+            track.varint(5, 99);
+        }
+        for kind in [1, 2] {
+            let mut packet = trace.begin(1);
+            packet.varint(8, kind);
+            packet.varint(10, 1);
+            let mut event = packet.begin(11);
+            event.varint(9, kind);
+            event.varint(11, 5);
+        }
+    }
+    bytes.extend_from_slice(more.as_slice());
+    harness.write("t.pftrace", &bytes);
+    let text = said(&check(&[&harness.path("t.pftrace")], &[]));
+    let warning = "warning: 2 × events on tracks without ancestor. ";
+    assert!(text.contains(warning) && text.contains("Each track above theirs needs an event of its own"), "{text}");
+}
+
 #[test]
 fn one_that_is_not_there() {
     let output = check(&[Path::new("/nonexistent"), &trace("track-events")], &[]);
