@@ -94,20 +94,22 @@
 /* Extras: tracks. The default is the track of the thread. */
 
 /* On a track that is an object; takes its pointer. */
-#define ESATTO_ON(track) ESATTO_EXTRA_(RegisteredTrack, {PERFETTO_TE_HL_EXTRA_TYPE_REGISTERED_TRACK}, &(track)->impl)
+#define ESATTO_ON(track) esatto_put_on_(&(union esatto_on_){{0}}, track)
 /* On the track of the process. */
 #define ESATTO_ON_PROCESS ESATTO_ON_NESTED(ESATTO_NEST_PROCESS)
 /* On a track of the process, by its name. The number distinguishes tracks with the same name. */
 #define ESATTO_ON_NAMED(name, id) ESATTO_ON_NAMED_UNDER(esatto_process_track(), name, id)
-/* On a track below another one, or of no process if the parent is 0. */
+/* On a track below esatto_process_track() or esatto_thread_track(), or of no process if the parent
+ * is 0. Below a track that is an object: see ESATTO_ON_NESTED. */
 #define ESATTO_ON_NAMED_UNDER(parent, name, id) \
   ESATTO_EXTRA_(NamedTrack, {PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false)
-/* On the last of these tracks. Each is below the one before. */
+/* On the last of these tracks. Each is below the one before, and needs no events of its own. */
 #define ESATTO_ON_NESTED(...)                                     \
   ESATTO_EXTRA_(NestedTracks, {PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, \
                 (struct PerfettoTeHlNestedTrack* const[]){__VA_ARGS__, NULL})
 #define ESATTO_NEST_PROCESS (&(struct PerfettoTeHlNestedTrack){PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS})
 #define ESATTO_NEST_THREAD (&(struct PerfettoTeHlNestedTrack){PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD})
+/* A track that is an object. Name those above it before it. */
 #define ESATTO_NEST_TRACK(track) \
   (&(struct PerfettoTeHlNestedTrackRegistered){{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &(track)->impl}.header)
 /* A track by its name, and members of struct PerfettoTeHlNestedTrackNamed: ESATTO_NEST("layer", .id

@@ -179,23 +179,36 @@ inline esatto_category any_category() { return esatto_any_category(); }
 // A track that is an object. It must exist as long as events are recorded on it.
 class Track {
  public:
-  // A track of slices. The default parent is the process; 0 stands for none. The id distinguishes
-  // tracks with the same name.
-  static Track slices(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
-    return Track(ESATTO_TRACK_OF_SLICES, name, {parent, id, nullptr});
+  // The parent of a track: esatto_process_track(), esatto_thread_track(), 0 for no process, or
+  // another track. That one needs no events of its own, and may end before the track below it.
+  class Parent {
+   public:
+    Parent(uint64_t number) : number_(number), track_(nullptr) {}
+    Parent(const Track& track) : number_(0), track_(track.raw()) {}
+
+   private:
+    friend Track;
+    uint64_t number_;
+    const esatto_track* track_;
+  };
+
+  // A track of slices. The default parent is the process. The id distinguishes tracks with the same
+  // name.
+  static Track slices(const char* name, uint64_t id = 0, Parent parent = esatto_process_track()) {
+    return Track(ESATTO_TRACK_OF_SLICES, name, {parent.number_, id, nullptr, parent.track_});
   }
   // A track of values, with an optional unit.
-  static Track counter(const char* name, const char* unit = nullptr, uint64_t parent = esatto_process_track()) {
-    return Track(ESATTO_TRACK_OF_VALUES, name, {parent, 0, unit});
+  static Track counter(const char* name, const char* unit = nullptr, Parent parent = esatto_process_track()) {
+    return Track(ESATTO_TRACK_OF_VALUES, name, {parent.number_, 0, unit, parent.track_});
   }
-  static Track states(const char* name, uint64_t parent = esatto_process_track()) { return Track(ESATTO_TRACK_OF_STATES, name, {parent, 0, nullptr}); }
+  static Track states(const char* name, Parent parent = esatto_process_track()) {
+    return Track(ESATTO_TRACK_OF_STATES, name, {parent.number_, 0, nullptr, parent.track_});
+  }
 
   ~Track() { esatto_track_close(&track_); }
-  Track(Track&& from) noexcept : track_(from.track_) { from.track_.impl.descriptor = nullptr, from.track_.impl.descriptor_size = 0; }
+  Track(Track&& from) noexcept : track_(std::exchange(from.track_, esatto_track{})) {}
   Track& operator=(Track&& from) noexcept { return std::swap(track_, from.track_), *this; }
 
-  // Returns its number, for tracks below it.
-  uint64_t uuid() const { return esatto_track_uuid(&track_); }
   // The same track, for the functions of track.h.
   const esatto_track* raw() const { return &track_; }
 
@@ -206,15 +219,25 @@ class Track {
 
 // Extras: tracks. The default is the track of the thread.
 
+namespace detail {
+struct OnTrack {
+  esatto_on_ value{};
+  PerfettoTeHlExtra* extra() { return &value.header; }
+};
+}  // namespace detail
+
 // On a track that is an object.
 inline auto on(const esatto_track& track) {
-  return detail::Plain{PerfettoTeHlExtraRegisteredTrack{{PERFETTO_TE_HL_EXTRA_TYPE_REGISTERED_TRACK}, &track.impl}};
+  detail::OnTrack extra;
+  esatto_put_on_(&extra.value, &track);
+  return extra;
 }
 inline auto on(const Track& track) { return on(*track.raw()); }
 auto on(Track&&) = delete;
 
-// On a track by its name. The default parent is the process; 0 stands for none. The id
-// distinguishes tracks with the same name.
+// On a track by its name. The default parent is the process; another one is esatto_thread_track(),
+// and 0 stands for none. The id distinguishes tracks with the same name. Below an esatto::Track:
+// see on_nested.
 inline auto on_named(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
   return detail::Plain{PerfettoTeHlExtraNamedTrack{{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false}};
 }
@@ -224,6 +247,7 @@ namespace nest {
 
 inline PerfettoTeHlNestedTrack process() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS}; }
 inline PerfettoTeHlNestedTrack thread() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD}; }
+// A track that is an object. Name those above it before it.
 inline PerfettoTeHlNestedTrackRegistered track(const Track& track) { return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &track.raw()->impl}; }
 // A track by its name. Its members can set the order of siblings and which of them are merged.
 inline PerfettoTeHlNestedTrackNamed named(const char* name, uint64_t id = 0) {
@@ -257,7 +281,7 @@ class Nested {
 
 }  // namespace detail
 
-// On the last of these tracks. Each is below the one before.
+// On the last of these tracks. Each is below the one before, and needs no events of its own.
 template <class... Tracks>
 auto on_nested(const Tracks&... tracks) {
   return detail::Nested<Tracks...>(tracks...);
@@ -458,7 +482,7 @@ class [[nodiscard]] Slice {
   }
 
   // The track on which it ends.
-  void remember(const detail::Plain<PerfettoTeHlExtraRegisteredTrack>& extra) { track_.registered = extra.value; }
+  void remember(const detail::OnTrack& extra) { track_.object = extra.value; }
   void remember(const detail::Plain<PerfettoTeHlExtraNamedTrack>& extra) { track_.named = extra.value; }
   void remember(const detail::Plain<PerfettoTeHlExtraNestedTracks>& extra) { track_.process = extra.value; }
   template <class... Tracks>
@@ -475,7 +499,7 @@ class [[nodiscard]] Slice {
   std::unique_ptr<std::string> name_;
   union {
     PerfettoTeHlExtra header;
-    PerfettoTeHlExtraRegisteredTrack registered;
+    esatto_on_ object;
     PerfettoTeHlExtraNamedTrack named;
     PerfettoTeHlExtraNestedTracks process;
   } track_{{0}};

@@ -61,8 +61,8 @@ static void annotations(void) {
 
 static void tracks(void) {
   struct esatto_track worker, celsius, light;
-  CHECK(esatto_track_open(&worker, ESATTO_TRACK_OF_SLICES, "worker", &(struct esatto_track_options){esatto_process_track(), 7, NULL}));
-  CHECK(esatto_track_open(&celsius, ESATTO_TRACK_OF_VALUES, "heat", &(struct esatto_track_options){esatto_track_uuid(&worker), 0, "C"}));
+  CHECK(esatto_track_open(&worker, ESATTO_TRACK_OF_SLICES, "worker", &(struct esatto_track_options){.parent = esatto_process_track(), .id = 7}));
+  CHECK(esatto_track_open(&celsius, ESATTO_TRACK_OF_VALUES, "heat", &(struct esatto_track_options){.unit = "C", .below = &worker}));
   CHECK(esatto_track_open(&light, ESATTO_TRACK_OF_STATES, "light", NULL));
   {
     ESATTO_SLICE(&net, "on a track", ESATTO_ON(&worker), ESATTO_ARG("n", 1));

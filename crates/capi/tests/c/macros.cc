@@ -62,7 +62,7 @@ void annotations() {
 
 void tracks() {
   auto worker = esatto::Track::slices("worker", 7);
-  const auto celsius = esatto::Track::counter("heat", "C", worker.uuid());
+  const auto celsius = esatto::Track::counter("heat", "C", worker);
   const auto light = esatto::Track::states("light");
   {
     ESATTO_SLICE(net, "on a track", esatto::on(worker), esatto::arg("n", 1));

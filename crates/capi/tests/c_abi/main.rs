@@ -17,3 +17,4 @@ mod symbols_are_those_of_the_contract;
 mod test_events;
 mod trace_points_do_not_allocate;
 mod track_events_are_read_as_they_were_written;
+mod tracks_below_groups_are_shown;
