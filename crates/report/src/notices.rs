@@ -35,6 +35,10 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
             format!("{} packets could not be read, because the state that they need was lost", summary.skipped_packets);
         let mut skipped = notice(NoticeLevel::Loss, title, "");
         skipped.remedy = match summary.clear_period_ms() {
+            _ if summary.begins_in_another_file() => {
+                "The file begins in the middle of the recording: a program has read the packets before it, which have \
+                 this state. Write all pieces into one file, in the order in which they were read."
+            }
             0 => {
                 "A larger `buffers { size_kb: … }` loses less, or `incremental_state_config { clear_period_ms: 1000 }`, \
                  with which programs send the state again each second."

@@ -100,7 +100,9 @@ class Session {
   void stop() { PerfettoTracingSessionStopBlocking(session_); }
 
   // Calls body(const void*, size_t) with the packets that were not read before, piece by piece. The
-  // body runs in a thread of the library and must not throw.
+  // body runs in a thread of the library and must not throw. The results of several calls, and the
+  // file of save or finish, are one trace together, in the order of reading. Later packets refer to
+  // names in earlier ones, so only the first result can be read alone.
   template <class Body>
   void read(Body&& body) {
     using Plain = std::remove_reference_t<Body>;

@@ -10,6 +10,7 @@ mod data_source_types_are_limited;
 mod headers_compile_in_c_and_cxx;
 mod macros_record_their_events;
 mod memcheck_finds_nothing;
+mod pieces_of_a_trace_are_one_together;
 mod programs_for_v59_work;
 mod run;
 mod shared_objects_trace_with_the_programs_library;

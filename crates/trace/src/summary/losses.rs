@@ -7,7 +7,7 @@ use esatto_schema::trace_config::BufferConfigReader;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 
 use super::machine_column::MachineColumn;
-use super::{SequenceSummary, Summary};
+use super::{SequenceSummary, Summary, TRACING_STARTED};
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
 use crate::service_report::{
@@ -339,6 +339,20 @@ impl Summary {
     pub fn clear_period_ms(&self) -> u32 {
         let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
         config.incremental_state_config().and_then(|clears| clears.clear_period_ms()).unwrap_or(0)
+    }
+
+    /// Returns whether the file begins in the middle of the recording, and no buffer was
+    /// overwritten: a program has read the first packets before, or a file was cut into pieces.
+    ///
+    /// The service writes the config first, also if a ring has lost the first packets of programs.
+    pub fn begins_in_another_file(&self) -> bool {
+        let is_overwritten = |stats: &TraceStats| {
+            stats.buffers.iter().any(|buffer| buffer.get(OVERWRITTEN).is_some_and(|chunks| *chunks > 0))
+        };
+        let has_begin = self.config.is_some() || self.service_events.iter().any(|event| event.name == TRACING_STARTED);
+        !has_begin
+            && self.sequences.iter().any(|sequence| sequence.skipped_packets > 0 && sequence.losses == 0)
+            && !self.stats.as_ref().is_some_and(is_overwritten)
     }
 
     /// Returns whether the end of the recording is missing, because the program or the service that

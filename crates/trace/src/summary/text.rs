@@ -478,8 +478,12 @@ impl Summary {
             table.row(|| [loss.place.clone(), loss.what.clone(), loss.number.to_string(), remark()]);
         }
         if self.skipped_packets > 0 {
-            let remark = "the state that they need was lost".to_owned();
-            table.row(|| ["trace".to_owned(), "packets skipped".to_owned(), self.skipped_packets.to_string(), remark]);
+            let remark = match self.begins_in_another_file() {
+                true => "the state that they need was read before",
+                false => "the state that they need was lost",
+            };
+            let number = self.skipped_packets.to_string();
+            table.row(|| ["trace".to_owned(), "packets skipped".to_owned(), number, remark.to_owned()]);
         }
         let shown = table.to_string();
         match shown.is_empty() {
