@@ -113,8 +113,9 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
  * were read before, the file alone is no readable trace, because its packets refer to names in
  * those: append it to them, in the order of reading.
  *
- * Returns 0, or an error number of errno. It is ENODATA, and the file stays as it was, if there is
- * no packet: the service did not take the session, or has ended, or all packets were read before. */
+ * Returns 0, or an error number of errno. It is ENODATA, and the file stays as it was, if there
+ * is no packet: the service did not take the session, or has ended, or all packets were read
+ * before. */
 static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
   /* Creates the file, if there is none. */
   struct esatto_file_ to = {fopen(path, "wbx"), path, false, false, 0};

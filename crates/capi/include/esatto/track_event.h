@@ -259,10 +259,17 @@ static inline struct PerfettoTeHlExtra* esatto_arg_pointer_(union esatto_arg_* t
   return &to->header;
 }
 
-/* The value of a counter. Integers stay integers. */
-#define ESATTO_VALUE_(value) \
-  _Generic((value), float: esatto_measure_, double: esatto_measure_, long double: esatto_measure_, default: esatto_count_)( \
-      ESATTO_NEW_ARG_, value)
+/* The value of a counter. Integers stay integers; the sum promotes small ones and bit-fields. All
+ * other numbers, such as _Float32, are measures. */
+#define ESATTO_VALUE_(value)             \
+  _Generic((value) + 0,                  \
+      int: esatto_count_,                \
+      unsigned: esatto_count_,           \
+      long: esatto_count_,               \
+      unsigned long: esatto_count_,      \
+      long long: esatto_count_,          \
+      unsigned long long: esatto_count_, \
+      default: esatto_measure_)(ESATTO_NEW_ARG_, value)
 
 static inline struct PerfettoTeHlExtra* esatto_count_(union esatto_arg_* to, int64_t value) {
   to->count = (struct PerfettoTeHlExtraCounterInt64){{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_INT64}, value};

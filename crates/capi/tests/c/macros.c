@@ -59,6 +59,36 @@ static void annotations(void) {
                  ESATTO_ARG_DOUBLE("double", 1), ESATTO_ARG_STRING("string", "s"), ESATTO_ARG_POINTER("pointer", &number));
 }
 
+/* The value of each is an integer, or has a fraction. */
+static void counters_of_all_types(void) {
+  struct {
+    unsigned small : 3;
+    _Bool flag : 1;
+  } bits = {5, 1};
+  volatile short negative = -7;
+  enum { THREE = 3 } three = THREE;
+  int evaluated_once = 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#if defined(__GNUC__) && !defined(__clang__)
+  ESATTO_COUNTER(&net, "types", (_Float32)1.25);
+  ESATTO_COUNTER(&net, "types", (_Float64)1.5);
+  ESATTO_COUNTER(&net, "types", (_Float32x)1.75);
+#else
+  ESATTO_COUNTER(&net, "types", 1.25f);
+  ESATTO_COUNTER(&net, "types", 1.5);
+  ESATTO_COUNTER(&net, "types", 1.75L);
+#endif
+#pragma GCC diagnostic pop
+  ESATTO_COUNTER(&net, "types", bits.small);
+  ESATTO_COUNTER(&net, "types", bits.flag);
+  ESATTO_COUNTER(&net, "types", negative);
+  ESATTO_COUNTER(&net, "types", three);
+  ESATTO_COUNTER(&net, "types", 'a');
+  ESATTO_COUNTER(&net, "types", ++evaluated_once);
+  ESATTO_COUNTER(&net, "types", UINT64_C(1) << 40);
+}
+
 static void tracks(void) {
   struct esatto_track worker, celsius, light;
   CHECK(esatto_track_open(&worker, ESATTO_TRACK_OF_SLICES, "worker", &(struct esatto_track_options){.parent = esatto_process_track(), .id = 7}));
@@ -81,6 +111,7 @@ static void tracks(void) {
   ESATTO_COUNTER(&net, "packets", -4);
   ESATTO_COUNTER(&net, "load", 0.75f, ESATTO_ARG("why", "because"));
   ESATTO_COUNTER(&net, "load", 0.5L);
+  counters_of_all_types();
   ESATTO_STATE(&net, "machine", "on");
   ESATTO_STATE(&net, "machine", NULL, ESATTO_ARG("why", "because"));
   ESATTO_STATE_ON(&net, &light, "green");

@@ -163,7 +163,7 @@ fn annotations_have_the_types_of_their_values() {
 #[test]
 fn counters_flows_and_correlation_ids_are_recorded() {
     let counters = "SELECT t.name || ' ' || value || ' ' || ifnull(unit, '') AS x FROM counter c \
-                    JOIN counter_track t ON t.id = c.track_id ORDER BY c.ts";
+                    JOIN counter_track t ON t.id = c.track_id WHERE t.name <> 'types' ORDER BY c.ts";
     let flows = "SELECT i.name || ' -> ' || o.name AS x FROM flow JOIN slice i ON i.id = slice_out \
                  JOIN slice o ON o.id = slice_in";
     let numbers = "SELECT display_value AS x FROM args WHERE key = 'correlation_id' ORDER BY x";
@@ -176,6 +176,27 @@ fn counters_flows_and_correlation_ids_are_recorded() {
         assert_eq!(flows, ["starts -> ends", "starts -> ends"]);
         assert_eq!(numbers, ["eleven", "tp:#11"]);
     });
+}
+
+/// Integers are counts in the trace, and all others measures.
+#[test]
+fn counters_in_c_take_all_types_of_numbers() {
+    const TRACK_EVENT: u32 = 11;
+    let trace = std::fs::read(&TRACES[0].0).expect("it was recorded");
+    let mut descriptors = Fields::new(&trace).filter_map(|packet| Fields::new(packet.as_bytes()).first(60));
+    let is_types = |descriptor: &[u8]| Fields::new(descriptor).first(2).is_some_and(|name| name.as_bytes() == b"types");
+    let types = descriptors.find(|descriptor| is_types(descriptor.as_bytes())).expect("a track of this name");
+    let types = Fields::new(types.as_bytes()).first(1).expect("a number").as_u64();
+    let (mut counts, mut measures) = (Vec::new(), Vec::new());
+    let events = Fields::new(&trace).filter_map(|packet| Fields::new(packet.as_bytes()).first(TRACK_EVENT));
+    for event in events.map(|event| Fields::new(event.as_bytes())) {
+        if event.clone().first(11).is_some_and(|track| track.as_u64() == types) {
+            counts.extend(event.clone().first(30).map(|value| value.as_i64()));
+            measures.extend(event.clone().first(44).map(|value| value.as_f64()));
+        }
+    }
+    assert_eq!(measures, [1.25, 1.5, 1.75]);
+    assert_eq!(counts, [5, 1, -7, 3, 97, 1, 1 << 40]);
 }
 
 /// The trace processor does not know two of the fields: a fixed32 and a float.
