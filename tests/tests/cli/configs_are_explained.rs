@@ -51,6 +51,22 @@ fn other_forms_are_explained_as_text() {
 }
 
 #[test]
+fn each_lockdown_mode_has_its_own_comment() {
+    let harness = Harness::new();
+    for (mode, note) in [
+        ("LOCKDOWN_UNCHANGED", "LOCKDOWN_UNCHANGED, as before"),
+        ("LOCKDOWN_CLEAR", "LOCKDOWN_CLEAR, those of all users again"),
+        ("LOCKDOWN_SET", "LOCKDOWN_SET, only those of the service's own user, until"),
+        ("2", "LOCKDOWN_SET, only those"),
+    ] {
+        harness.write("my.cfg", format!("buffers {{ size_kb: 4096 }}\nlockdown_mode: {mode}\n"));
+        let text = explained(&harness, "my.cfg").replace("\n# ", " ");
+        let field = "Programs that the service records from now on, in all recordings: ";
+        assert!(text.contains(&format!("{field}{note}")), "{text}");
+    }
+}
+
+#[test]
 fn mistakes_are_reported_instead() {
     let harness = Harness::new();
     harness.write("my.cfg", "buffers { size_mb: 1 }\n");

@@ -79,8 +79,10 @@ impl Comments<'_> {
         let written = String::from_utf8_lossy(self.written(index));
         match field.kind() {
             Kind::Enum(of) => {
-                let note = self.notes.of_value(&of, &written)?;
-                Some(format!("{written}, {note}"))
+                // The text may have the number of a value.
+                let by_number = written.parse().ok().and_then(|number| of.get_value(number));
+                let name = by_number.as_ref().map_or(&*written, |value| value.name());
+                Some(format!("{name}, {}", self.notes.of_value(&of, name)?))
             }
             Kind::String => {
                 let name = written.trim_matches(['"', '\'']);
