@@ -3,7 +3,8 @@
 use esatto_protozero::HeapBuffer;
 use esatto_schema::TracePacketReader;
 use esatto_schema::track_event::Type;
-use esatto_tests::{Harness, esatto_bin};
+use esatto_tests::workload::Workload;
+use esatto_tests::{Harness, Implementation, esatto_bin};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -33,6 +34,33 @@ fn one_that_lost_data() {
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("ring-buffer-wrapped.pftrace: data is missing") && text.contains("  lost: "), "{text}");
     assert!(text.contains("size_kb"), "it names the line of the config that helps: {text}");
+}
+
+/// A buffer of the size that `check` advises then has everything.
+#[test]
+fn one_of_a_full_buffer_that_discards() {
+    let harness = Harness::new();
+    let workload = Workload { threads: 1, rounds: 5000, pause_us: 0 };
+    let record = |kb: u32| {
+        let config = format!(
+            "buffers {{ size_kb: {kb} fill_policy: DISCARD }}
+            data_sources {{ config {{ name: \"track_event\" track_event_config {{ enabled_categories: \"*\" }} }} }}"
+        );
+        let config = harness.write("config", config);
+        let application = harness.application_command(Implementation::Ours, workload);
+        let mut command = harness.command(esatto_bin());
+        command.args(["record", "-c"]).arg(config).arg("-o").arg(harness.path("trace")).args(["--force", "--"]);
+        command.arg(application.get_program()).args(application.get_args());
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        said(&check(&[&harness.path("trace")], &[]))
+    };
+    let text = record(64);
+    let advice = text.split_once("Use `buffers { size_kb: ").unwrap_or_else(|| panic!("{text}")).1;
+    let advised: u32 = advice.split_once(" }`").expect("a size").0.parse().expect("a number");
+    assert!(advised >= 1024, "{text}");
+    let text = record(advised);
+    assert!(!text.contains("chunks_discarded"), "{advised} KiB: {text}");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::{SequenceSummary, Summary, TRACING_STARTED};
 use crate::error::Error;
 use crate::loss_causes::{OVERWRITE, SMB_FULL};
 use crate::service_report::{
-    ENDED_DATA_SOURCES, GAPS_BETWEEN_PACKETS, PATCHES_OF_OVERWRITTEN, RELAY_DISCONNECTED, SLOW_STOPPING, TraceStats,
-    UNREACHED,
+    BufferStats, ENDED_DATA_SOURCES, GAPS_BETWEEN_PACKETS, PATCHES_OF_OVERWRITTEN, RELAY_DISCONNECTED, SLOW_STOPPING,
+    TraceStats, UNREACHED,
 };
 
 /// Counts of a buffer that are losses, by their names in the schema.
@@ -99,14 +99,14 @@ impl Loss {
     ///
     /// `buffer_kb` is the size of the buffer that it happened in, if that is known.
     pub fn remedy(&self, buffer_kb: Option<u64>) -> String {
-        self.remedy_with(buffer_kb, None)
+        self.remedy_with(buffer_kb.map(|kb| kb.saturating_mul(2)), None)
     }
 
-    /// Like [`remedy`](Self::remedy). `write_period_ms` is the time between two writes into the file,
-    /// if the service wrote one.
-    fn remedy_with(&self, buffer_kb: Option<u64>, write_period_ms: Option<u32>) -> String {
-        let larger = || match buffer_kb.filter(|kb| *kb > 0) {
-            Some(kb) => format!("`buffers {{ size_kb: {} }}`", kb.saturating_mul(2)),
+    /// Like [`remedy`](Self::remedy), with the size of a buffer that suits. `write_period_ms` is the
+    /// time between two writes into the file, if the service wrote one.
+    fn remedy_with(&self, larger_kb: Option<u64>, write_period_ms: Option<u32>) -> String {
+        let larger = || match larger_kb.filter(|kb| *kb > 0) {
+            Some(kb) => format!("`buffers {{ size_kb: {kb} }}`"),
             None => "a larger `buffers { size_kb: … }`".to_owned(),
         };
         if self.expected {
@@ -171,6 +171,17 @@ impl Reading {
     fn expects_overwriting(self) -> bool {
         self == Self::AtEnd
     }
+}
+
+/// Returns the size of a buffer, in KiB, that would have kept the chunks that this one discarded.
+/// They count as large as those that it kept. A quarter is added, because programs never write
+/// exactly as much again.
+fn kb_without_discards(buffer: &BufferStats) -> Option<u64> {
+    let count = |what: &str| buffer.get(what).copied().unwrap_or(0);
+    let (bytes, chunks) = (count("bytes_written"), count("chunks_written"));
+    let discarded = bytes.checked_div(chunks)?.saturating_mul(count(DISCARDED));
+    let all_kb = bytes.saturating_add(discarded).div_ceil(1024);
+    all_kb.saturating_add(all_kb / 4).checked_next_power_of_two()
 }
 
 impl TraceStats {
@@ -313,7 +324,11 @@ impl Summary {
         let buffer = index.and_then(|index| config.buffers().nth(index));
         let period = config.file_write_period_ms().filter(|ms| *ms > 0).unwrap_or(DEFAULT_WRITE_PERIOD_MS);
         let period = Some(period).filter(|_| config.write_into_file() == Some(true));
-        loss.remedy_with(buffer.and_then(|buffer| buffer.size_kb()).map(u64::from), period)
+        let double = buffer.and_then(|buffer| buffer.size_kb()).map(|kb| u64::from(kb).saturating_mul(2));
+        let discarded = index.filter(|_| loss.what == DISCARDED);
+        let counts = discarded.and_then(|index| self.stats.as_ref()?.buffers.get(index));
+        let whole = counts.and_then(kb_without_discards);
+        loss.remedy_with(double.map(|double| double.max(whole.unwrap_or(0))), period)
     }
 
     /// Returns the name of the program that found its shared memory full, as it told it to the
