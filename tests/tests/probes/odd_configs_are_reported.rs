@@ -67,6 +67,34 @@ fn ten_thousand_events_and_periods_of_a_millisecond() {
     });
 }
 
+/// The end of a recording of the kernel takes longer, unless the machine is very fast.
+#[test]
+fn a_time_to_stop_of_a_millisecond_blames_no_file() {
+    skip(|| {
+        let _turn = tracefs()?;
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::Ours);
+        let probes = harness.probes(Implementation::Ours);
+        let instance = Instance::new("short");
+        let config = format!(
+            "buffers {{ size_kb: 4096 }} data_source_stop_timeout_ms: 1
+            data_sources {{ config {{ name: 'linux.ftrace' ftrace_config {{
+              instance_name: '{}' ftrace_events: 'task/task_rename' }} }} }}",
+            instance.name()
+        );
+        let mut recording = harness.record(Implementation::Ours, "trace", &config);
+        instance.wait_until_on("task/task_rename");
+        let trace = std::fs::read(recording.stop()).expect("the trace");
+        // The problem may come after the last packet of the trace. It always is in the log.
+        let told = format!("{}{}", problems(&trace).join("\n"), probes.log());
+        assert!(!told.contains("may hang"), "{told}");
+        if told.contains("did not stop within") {
+            assert!(told.contains("because the config has `data_source_stop_timeout_ms: 1`"), "{told}");
+        }
+        Ok(())
+    });
+}
+
 /// Reasons why data sources do not record, from the field of the trace that has them.
 fn problems(trace: &[u8]) -> Vec<String> {
     let reasons = wire::all(trace, 1).into_iter().flat_map(|packet| wire::all(packet, 4001));

@@ -81,7 +81,27 @@ impl LiveInstance {
     /// hangs.
     pub(super) fn stopping(&mut self, now: Instant) {
         self.watchdog = None;
-        self.phase = Phase::Stopping(now + self.stop_timeout * 3 / 4);
+        self.phase = Phase::Stopping(now + self.time_to_stop());
+    }
+
+    /// Returns the time after which the service is told that the instance has stopped. The service
+    /// itself waits a little longer.
+    fn time_to_stop(&self) -> Duration {
+        self.stop_timeout * 3 / 4
+    }
+
+    /// Returns why the instance did not stop in time.
+    pub(super) fn reason_to_be_late(&self) -> String {
+        if self.stop_timeout >= STOP_TIMEOUT {
+            return "the data source does not stop in time: a file that it reads may hang".to_owned();
+        }
+        format!(
+            "the data source did not stop within {:?}, because the config has `data_source_stop_timeout_ms: {}`: leave it \
+             out, or give it {} or more",
+            self.time_to_stop(),
+            self.stop_timeout.as_millis(),
+            STOP_TIMEOUT.as_millis()
+        )
     }
 }
 
@@ -152,5 +172,26 @@ impl LiveInstances {
             _ => instance.watchdog,
         };
         self.all.values().filter_map(due).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esatto_protozero::Owned as _;
+    use esatto_schema::DataSourceConfig;
+
+    use super::*;
+
+    #[test]
+    fn a_short_time_to_stop_is_a_reason_of_its_own() {
+        let reason = |stop_timeout_ms| {
+            let config = DataSourceConfig { stop_timeout_ms, ..Default::default() }.encode();
+            LiveInstance::new(1, "linux.ftrace", 0, &config).reason_to_be_late()
+        };
+        for usual in [None, Some(0), Some(5000), Some(60_000)] {
+            assert_eq!(reason(usual), "the data source does not stop in time: a file that it reads may hang");
+        }
+        let told = reason(Some(100));
+        assert!(told.contains("within 75ms, because the config has `data_source_stop_timeout_ms: 100`"), "{told}");
     }
 }

@@ -313,7 +313,9 @@ impl<O: Observer> Control<O> {
             }
         }
         for id in self.instances.late_to_stop(now) {
-            self.report(id, "the data source does not stop in time: a file that it reads may hang");
+            if let Some(why) = self.instances.get_mut(id).map(|instance| instance.reason_to_be_late()) {
+                self.report(id, &why);
+            }
             self.stopped(id);
         }
         for id in self.instances.forgotten(now) {

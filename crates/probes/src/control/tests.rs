@@ -323,7 +323,8 @@ fn a_data_source_that_hangs_holds_up_only_itself() {
     let (texts, problems) = recording.finish();
     assert!(count(&texts, "flush") >= 1 && count(&texts, "stop") == 1, "{texts:?}");
     assert_eq!(problems.len(), 1, "{problems:?}");
-    assert!(problems[0].0 == "test.hangs" && problems[0].1.contains("does not stop in time"), "{problems:?}");
+    let why = "within 300ms, because the config has `data_source_stop_timeout_ms: 400`";
+    assert!(problems[0].0 == "test.hangs" && problems[0].1.contains(why), "{problems:?}");
     drop(_open);
 }
 
