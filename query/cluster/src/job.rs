@@ -349,11 +349,17 @@ fn explain_failure(message: &str) -> DataFusionError {
             kernel = rest;
         }
     }
-    let kernel = kernel.trim_end_matches(['"', ')', ' ', '\n']);
-    if kernel.starts_with("trace ") {
-        return exec_datafusion_err!("{kernel}; executors need the traces under the same path, inside of --traces");
+    let mut kernel = kernel.trim_end_matches(['"', ')', ' ', '\n']).to_owned();
+    // The end of its own, which was cut off with those of the errors around it.
+    let open = kernel.matches('(').count().saturating_sub(kernel.matches(')').count());
+    kernel.extend(core::iter::repeat_n(')', open));
+    if !kernel.starts_with("trace ") {
+        return exec_datafusion_err!("{kernel}");
     }
-    exec_datafusion_err!("{kernel}")
+    match kernel.contains("Permission denied") {
+        true => exec_datafusion_err!("{kernel}; the user of the executors must be able to read the traces"),
+        false => exec_datafusion_err!("{kernel}; executors need the traces under the same path, inside of --traces"),
+    }
 }
 
 #[cfg(test)]
@@ -369,6 +375,14 @@ mod tests {
             error,
             "Execution error: trace /a/b.pftrace on host: cannot read it: No such file; \
             executors need the traces under the same path, inside of --traces"
+        );
+        let message = "DataFusionError(Execution(\"trace /a/b.pftrace on host: cannot read it: Permission denied \
+            (os error 13)\"))";
+        let error = explain_failure(message).strip_backtrace();
+        assert_eq!(
+            error,
+            "Execution error: trace /a/b.pftrace on host: cannot read it: Permission denied (os error 13); \
+            the user of the executors must be able to read the traces"
         );
         let error = explain_failure("DataFusionError(Internal(\"Could not deserialize BallistaPhysicalPlanNode: x\"))");
         assert!(error.to_string().contains("esatto-cluster executor"), "{error}");
