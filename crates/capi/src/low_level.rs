@@ -50,7 +50,7 @@ impl LlIterator {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeLlImplBegin(cat: Ref<'static, CategoryImpl>, ts: Timestamp) -> LlIterator {
     guard(|| {
-        let recording = cat.get().map(|category| (category, category.category().instances()));
+        let recording = cat.get().map(|category| (category, category.reached()));
         let Some((category, instances)) = recording.filter(|&(_, instances)| instances != 0) else {
             return LlIterator::END;
         };

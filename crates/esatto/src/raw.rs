@@ -113,6 +113,14 @@ pub fn register(category: &'static Category) -> bool {
     registry::register_quietly(&[category])
 }
 
+/// Notes that a trace point of a [`Foreign`] category is reached, but no instance records it.
+///
+/// In the child of a fork, this remembers that the parent recorded it, and switches the category
+/// off.
+pub fn reached_in_child(category: &'static Category) {
+    registry::reached_foreign(category);
+}
+
 /// Removes a category that no trace point uses any more.
 pub fn unregister(category: &'static Category) {
     registry::remove(category);

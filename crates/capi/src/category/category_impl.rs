@@ -61,6 +61,15 @@ impl CategoryImpl {
         self.category.get().expect("set when it was made")
     }
 
+    /// Returns the instances that record it, for a trace point that found the flag set.
+    pub(crate) fn reached(&'static self) -> u32 {
+        let instances = self.category().instances();
+        if instances == 0 {
+            raw::reached_in_child(self.category());
+        }
+        instances
+    }
+
     /// Returns the flag that trace points read.
     pub(super) const fn is_enabled(&self) -> &AtomicBool {
         &self.enabled
@@ -171,7 +180,7 @@ impl Foreign for CategoryImpl {
     }
 
     fn forked(&self) {
-        self.enabled.store(false, Ordering::Release);
+        // The flag stays as it is until a trace point calls `reached_in_child`.
         // A caller on another thread does not exist in the child. The thread that forked has
         // returned from its callback or will, without another call.
         self.caller.store(NO_CALLER, Ordering::Relaxed);
@@ -179,5 +188,9 @@ impl Foreign for CategoryImpl {
         if let Ok(mut listener) = self.listener.try_lock() {
             listener.instances = 0;
         }
+    }
+
+    fn switch_off(&self) {
+        self.enabled.store(false, Ordering::Release);
     }
 }

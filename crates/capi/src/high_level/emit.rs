@@ -20,7 +20,7 @@ unsafe extern "C" fn PerfettoTeHlEmitImpl(
 ) {
     guard(|| {
         let (Some(category), Some(kind)) = (cat.get(), kind(event_type)) else { return };
-        let instances = category.category().instances();
+        let instances = category.reached();
         if instances == 0 {
             return;
         }

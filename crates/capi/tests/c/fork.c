@@ -9,7 +9,11 @@
 static struct PerfettoTeHlExtra* none[] = {NULL};
 
 static void child(struct PerfettoTeCategoryImpl* cat) {
-  CHECK(!*PerfettoTeCategoryImplGetEnabled(cat));
+  PERFETTO_ATOMIC(bool)* enabled = PerfettoTeCategoryImplGetEnabled(cat);
+  for (int i = 0; i < 1000 && *enabled; i++) {
+    CHECK(i == 0); /* The first event switches it off. */
+    PerfettoTeHlEmitImpl(cat, PERFETTO_TE_TYPE_INSTANT, "of the child", none);
+  }
   for (int i = 0; i < 1000; i++) PerfettoTeHlEmitImpl(cat, PERFETTO_TE_TYPE_INSTANT, "of the child", none);
   _exit(0);
 }

@@ -14,9 +14,15 @@ pub trait Foreign: fmt::Debug + Sync {
     /// call, without locks of this crate. Calls may be late and concurrent.
     fn switched(&'static self);
 
-    /// Reports, in the child of a fork, that the category is off. Must not lock anything except a
+    /// Reports, in the child of a fork, that no instance is left. Must not lock anything except a
     /// [static mutex](crate::raw::StaticMutex) that the fork holds.
+    ///
+    /// The category may seem to be on, so that its trace point calls
+    /// [`reached_in_child`](crate::raw::reached_in_child).
     fn forked(&self);
+
+    /// Switches off what trace points see, in the child of a fork. Must not lock anything.
+    fn switch_off(&self);
 }
 
 /// The rules by which a [`Foreign`] category is switched, and whether services list it.

@@ -93,6 +93,18 @@ impl Registry {
         category.set_instances(self.instances(category));
     }
 
+    /// Returns whether this process was recorded before its fork, and not since.
+    fn has_parent(&self) -> bool {
+        self.of_parent.iter().any(Option::is_some)
+    }
+
+    /// Notes, in a forked process, that a trace point is reached that the parent recorded.
+    fn note_missed(&self, category: &'static Category) {
+        if self.of_parent.iter().flatten().any(|config| selection::enables(config, category)) {
+            MISSED.store(Generation::current().number(), Ordering::Relaxed);
+        }
+    }
+
     /// Switches all categories, and returns the libraries to be told.
     fn evaluate(&self) -> Vec<&'static dyn Foreign> {
         for category in &self.categories {
@@ -140,21 +152,36 @@ pub(crate) fn register(categories: &[&'static Category]) {
 
 /// As [`register`], for a category whose trace point is reached.
 pub(crate) fn register_reached(category: &'static Category) {
-    let generation = Generation::current();
-    if generation != Generation::FIRST {
-        let registry = lock();
-        if registry.of_parent.iter().flatten().any(|config| selection::enables(config, category)) {
-            MISSED.store(generation.number(), Ordering::Relaxed);
-        }
+    if Generation::current() != Generation::FIRST {
+        lock().note_missed(category);
     }
     register(&[category]);
+}
+
+/// As [`register_reached`], for a category of another language, which is registered already and is
+/// off now. Such a category seems to be on in a child until its first trace point.
+pub(crate) fn reached_foreign(category: &'static Category) {
+    if Generation::current() != Generation::FIRST && Gate::is_open() {
+        let registry = lock();
+        // Otherwise this process may be recorded, and its sessions switch the category.
+        if registry.has_parent() {
+            registry.note_missed(category);
+            if let Some(foreign) = category.foreign_side() {
+                foreign.switch_off();
+            }
+        }
+    }
 }
 
 /// Forgets what the parent recorded, because this process may be recorded now.
 pub(crate) fn forget_parent() {
     if Generation::current() != Generation::FIRST {
+        let mut registry = lock();
+        if registry.has_parent() {
+            registry.categories.iter().filter_map(|category| category.foreign_side()).for_each(Foreign::switch_off);
+        }
         // Threads that do not exist here share the configurations.
-        core::mem::forget(core::mem::take(&mut lock().of_parent));
+        core::mem::forget(core::mem::take(&mut registry.of_parent));
         MISSED.store(0, Ordering::Relaxed);
     }
 }

@@ -66,7 +66,8 @@ pub(crate) fn watch_missed() {
     os::exit::at_exit(|| {
         if registry::take_missed() {
             let what = format!("the forked process {} is not recorded, although its parent was", std::process::id());
-            diagnostics::say_once_in_child(&format!("{what}: call `Tracing::builder()…start()` after the fork"));
+            let remedy = "call `Tracing::builder()…start()` after the fork, or in C `esatto_init`";
+            diagnostics::say_once_in_child(&format!("{what}: {remedy}"));
         }
     });
 }

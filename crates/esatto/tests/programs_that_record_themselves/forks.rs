@@ -60,7 +60,7 @@ fn a_forked_child_that_traces_in_vain_says_so() {
     for child in ["traces", "uses a new category", "forks"] {
         let said = said(child);
         assert!(said.starts_with("esatto: the forked process "), "{child}: {said}");
-        let remedy = " is not recorded, although its parent was: call `Tracing::builder()…start()` after the fork\n";
+        let remedy = " is not recorded, although its parent was: call `Tracing::builder()…start()` after the fork, or in C `esatto_init`\n";
         assert!(said.ends_with(remedy) && said.lines().count() == 1, "{child}: {said}");
     }
     for child in ["nothing", "starts", "traces what is off"] {

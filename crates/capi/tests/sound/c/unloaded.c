@@ -101,6 +101,8 @@ int main(int argc, char** argv) {
   CHECK(dladdr((void*)(uintptr_t)one.emit, &info) && dladdr((void*)(uintptr_t)other.emit, &info));
   pid_t pid = fork_in_time();
   if (!pid) {
+    one.emit(one.cat, PERFETTO_TE_TYPE_INSTANT, "of the child", no_extras);
+    other.emit(other.cat, PERFETTO_TE_TYPE_INSTANT, "of the child", no_extras);
     CHECK(!*one.enabled(one.cat) && !*other.enabled(other.cat));
     exit(0);
   }
@@ -109,6 +111,7 @@ int main(int argc, char** argv) {
   CHECK(!pthread_join(thread, NULL));
   struct trace of_one = finish(&one), of_other = finish(&other);
   CHECK(has(&of_one, "of the one") && has(&of_one, "of a thread") && has(&of_one, "after it was closed"));
+  CHECK(!has(&of_one, "of the child") && !has(&of_other, "of the child"));
   CHECK(has(&of_other, "of the other") && !has(&of_one, "of the other") && !has(&of_other, "of the one"));
   /* Again. The program ends while everything runs. */
   record(&one);
