@@ -17,7 +17,8 @@ pub(crate) struct Failure {
 impl Failure {
     /// `what` names the attempted action, `why` the reason of the failure.
     pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
-        Self { what: what.into(), why: why.to_string(), is_list: false, hint: None }
+        let why = why.to_string();
+        Self { what: what.into(), is_list: false, hint: limit_advice(&why).map(str::to_owned), why }
     }
 
     /// Like [`new`](Self::new), for a reason of several lines.
@@ -53,6 +54,18 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Returns advice about an error whose reason is a limit of the shell.
+pub(crate) fn limit_advice(why: &str) -> Option<&'static str> {
+    // Errors of other processes come as texts.
+    if why.contains("(os error 24)") {
+        Some("raise the limit of open files: `ulimit -n 1024`")
+    } else if why.contains("(os error 27)") {
+        Some("raise the limit of the size of files, which holds for shared memory too: `ulimit -f unlimited`")
+    } else {
+        None
+    }
+}
+
 /// Adds the attempted action to an error.
 pub(crate) trait Attempt<T> {
     /// Names the attempted action. The closure runs only after an error.
@@ -74,6 +87,13 @@ mod tests {
         let failed: Result<(), _> = Err("no such file");
         let failure = failed.attempt(|| "cannot open x".to_owned()).unwrap_err().hint("create it first");
         assert_eq!(failure.to_string(), "cannot open x: no such file; create it first");
+    }
+
+    #[test]
+    fn limits_of_the_shell_come_with_advice() {
+        let failed = |code| Failure::new("cannot open x", std::io::Error::from_raw_os_error(code)).to_string();
+        assert!(failed(24).ends_with("(os error 24); raise the limit of open files: `ulimit -n 1024`"));
+        assert!(failed(27).ends_with("`ulimit -f unlimited`") && failed(2).ends_with("(os error 2)"));
     }
 
     #[test]

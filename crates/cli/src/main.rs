@@ -50,6 +50,7 @@ mod recording_session;
 mod result_file;
 mod ring_size;
 mod service_connection;
+mod service_errors;
 mod service_state;
 mod session_list;
 mod shell_word;

@@ -11,7 +11,7 @@ use esatto_ipc::address::{CONSUMER_SOCK_NAME, unusable_run_dir};
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, Stream};
 use esatto_ports::consumer_port;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, limit_advice};
 
 /// Time for which a service may take to answer.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,6 +44,8 @@ pub(crate) fn connect(address: &Address) -> Result<BlockingClient, Failure> {
             (IpcError::Socket { source, .. }, Some(path)) if source.kind() == io::ErrorKind::PermissionDenied => {
                 failure.hint(permission_advice(path))
             }
+            // The limit is the reason, not the service.
+            (IpcError::Socket { source, .. }, _) if limit_advice(&source.to_string()).is_some() => failure,
             (IpcError::Disconnected, _) => failure.hint(
                 "a service is there, but refused the connection: its log says why, for instance that too many \
                  connections are open",

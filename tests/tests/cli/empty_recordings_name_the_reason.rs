@@ -52,6 +52,26 @@ fn no_program_connected() {
     assert!(harness.path("trace").exists(), "what the service knows is still written");
 }
 
+/// The limit holds for the memory that the service shares with programs.
+#[test]
+fn a_limit_of_the_shell_is_the_reason() {
+    let harness = Harness::new();
+    let application = harness.application_command(Implementation::Ours, SHORT);
+    let record = |limit: &str| {
+        let mut command = harness.command("sh");
+        command.args(["-c", &format!("ulimit {limit} && exec \"$@\""), "sh"]).arg(esatto_bin());
+        command.args(["record", "--force", "-o", "trace", "--"]).arg(application.get_program());
+        command.args(application.get_args().take(3)).arg("3").env("ESATTO_WAIT_MS", "0");
+        let mut record = harness.start("record", &mut command);
+        assert_ne!(record.wait().code(), Some(0), "{}", record.log());
+        record.log()
+    };
+    let log = record("-f 20");
+    assert_says(&log, &["cannot create shared memory", "(os error 27); raise the limit of the size of files"]);
+    let log = record("-n 10");
+    assert!(log.contains("(os error 24); raise the limit of open files: `ulimit -n 1024`"), "{log}");
+}
+
 #[test]
 fn no_program_is_connected_to_the_running_service() {
     let harness = Harness::new();

@@ -36,7 +36,7 @@ use crate::service_state::Programs;
 use crate::start_time::Utc;
 use crate::stop_signal::StopSignal;
 use crate::trace_output::Output;
-use crate::{args, machine_service, machine_sources, trace_config};
+use crate::{args, machine_service, machine_sources, service_errors, trace_config};
 
 /// Time between two updates of the progress. The child is polled at the same interval if the kernel
 /// does not report its end.
@@ -89,7 +89,13 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
             await_reader(pipe, &mut stop, limit)?;
         }
     }
-    let service = if args.command.is_empty() { None } else { Some(PrivateService::start()?) };
+    let service = match args.command.is_empty() {
+        true => None,
+        false => {
+            service_errors::collect();
+            Some(PrivateService::start()?)
+        }
+    };
     let address = match &service {
         Some(service) => service.consumer().clone(),
         None => address()?,
@@ -100,7 +106,8 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
     let _own_service =
         is_service.then(|| machine_service::start(machine_sources::are_in(&config))).transpose()?.flatten();
     let _own_sources = machine_sources::offer(&config, &address, service.as_ref().map(PrivateService::producer))?;
-    let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
+    let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)
+        .map_err(|failure| service_errors::first().unwrap_or(failure))?;
     if console::is_verbose() {
         inform!("The service at {address} records {}.", Line(in_words(&config)));
     }
@@ -258,6 +265,8 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
             "the file reached max_file_size_bytes before the first event; a larger one leaves room".to_owned()
         } else if recorded.gaps + recorded.losses > 0 {
             "all of them were lost, as told above".to_owned()
+        } else if let Some(error) = service_errors::first() {
+            error.to_string()
         } else {
             empty.reason()
         };
