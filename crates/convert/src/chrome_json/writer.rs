@@ -122,7 +122,7 @@ impl<W: Write> Writer<'_, W> {
         nesting.finish(|edge| push_edge(&mut lines, edge));
         let (counter, sched, logs) = (&tables.counter, &tables.sched, &tables.android_logs);
         lines.extend((0..counter.rows()).map(|row| (counter.ts.get(row), Line::Counter(number(row)))));
-        let is_busy = |row: &usize| !tables.thread.is_idle[sched.utid[*row].index()];
+        let is_busy = |row: &usize| !tables.thread.is_idle[sched.utid.get(*row).index()];
         lines.extend((0..sched.rows()).filter(is_busy).map(|row| (sched.ts.get(row), Line::Sched(number(row)))));
         lines.extend((0..logs.rows()).map(|row| (logs.ts.get(row), Line::Log(number(row)))));
         lines.sort_by_key(|(ts, _)| *ts);
@@ -196,7 +196,7 @@ impl<W: Write> Writer<'_, W> {
         for ((pid, name), _) in special.into_iter().zip(is_used).filter(|(_, used)| *used) {
             self.event(&name_of(pid, pid, "process_name", "name", name.into()))?;
         }
-        let mut cpus: Vec<u32> = tables.sched.cpu.clone();
+        let mut cpus: Vec<u32> = tables.sched.cpu.iter().collect();
         cpus.sort_unstable();
         cpus.dedup();
         for cpu in cpus {
@@ -345,7 +345,7 @@ impl<W: Write> Writer<'_, W> {
     fn sched(&mut self, row: usize) -> io::Result<()> {
         let tables = self.tables;
         let sched = &tables.sched;
-        let thread = sched.utid[row];
+        let thread = sched.utid.get(row);
         let (pid, tid) = self.ids.thread(tables, thread.index());
         let name = match self.text(tables.thread.name[thread.index()]) {
             "" => format!("Thread {tid}"),
@@ -355,13 +355,13 @@ impl<W: Write> Writer<'_, W> {
         let args = json!({
             "tid": tid,
             "pid": pid,
-            "priority": sched.priority[row],
-            "end_state": self.text(sched.end_state[row]),
+            "priority": sched.priority.get(row),
+            "end_state": self.text(sched.end_state.get(row)),
         });
         let event = [
             ("ph", if dur < 0 { "B" } else { "X" }.into()),
             ("pid", self.ids.processors.into()),
-            ("tid", sched.cpu[row].into()),
+            ("tid", sched.cpu.get(row).into()),
             ("cat", "sched".into()),
             ("name", name.into()),
             ("args", args),

@@ -42,7 +42,7 @@ impl Choice {
     pub(super) fn of(tables: &Tables, room: usize) -> Self {
         let mut counts: HashMap<Symbol, usize> = HashMap::new();
         for name in tables.ftrace_event.name.iter().flatten() {
-            *counts.entry(*name).or_default() += 1;
+            *counts.entry(name).or_default() += 1;
         }
         let named = counts.into_iter().map(|(symbol, number)| (symbol, tables.strings.get(symbol), number));
         let (shown, left_out) = choose(named.filter(|(_, name, _)| !SHOWN_ELSEWHERE.contains(name)).collect(), room);

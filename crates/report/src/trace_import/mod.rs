@@ -6,7 +6,7 @@ mod stacks;
 
 use std::collections::HashMap;
 
-use esatto_trace::tables::{ArgValue, Row, Table as _, Tables};
+use esatto_trace::tables::{ArgValue, Column as _, Row, Table as _, Tables};
 use esatto_trace::{Engine, Summary, Symbol};
 
 use self::kernel_events::Choice;
@@ -58,7 +58,7 @@ fn bounds(tables: &Tables, choice: &Choice) -> Option<(i64, i64)> {
     (0..counter.rows()).for_each(|row| widen(counter.ts.get(row), 0));
     (0..state.rows()).for_each(|row| widen(state.ts.get(row), state.dur.get(row)));
     (0..logs.rows()).for_each(|row| widen(logs.ts.get(row), 0));
-    let is_shown = |row: &usize| events.name[*row].is_some_and(|name| choice.shown.contains_key(&name));
+    let is_shown = |row: &usize| events.name.get(*row).is_some_and(|name| choice.shown.contains_key(&name));
     (0..events.rows()).filter(is_shown).for_each(|row| widen(events.ts.get(row), 0));
     let heaps = &tables.heap_profile_allocation.ts;
     let samples = tables.perf_sample.ts.iter().chain(&tables.cpu_profile_stack_sample.ts);
@@ -126,19 +126,19 @@ impl Import<'_> {
     fn scheduling(&mut self, report: &mut Report, rows: &mut Rows<'_>) {
         let sched = &self.tables.sched;
         for row in 0..sched.rows() {
-            let thread = sched.utid[row];
+            let thread = sched.utid.get(row);
             if self.tables.thread.is_idle[thread.index()] {
                 continue;
             }
             let duration = duration(sched.dur.get(row));
             report.threads[thread.index()].cpu_time += duration.unwrap_or(0);
             let name = rows.thread_name(report, thread);
-            let end_state = sched.end_state[row].map(|state| self.tables.strings.get(state));
-            let priority = ("priority", Argument::Integer(sched.priority[row].into()));
+            let end_state = sched.end_state.get(row).map(|state| self.tables.strings.get(state));
+            let priority = ("priority", Argument::Integer(sched.priority.get(row).into()));
             let end_state = end_state.map(|state| ("state after it", Argument::Text(state_name(state))));
             let Report { arguments, texts, .. } = report;
             let span = Span {
-                track: rows.of_processor(&mut report.timeline, sched.cpu[row]),
+                track: rows.of_processor(&mut report.timeline, sched.cpu.get(row)),
                 lane: 0,
                 depth: 0,
                 begin: sched.ts.get(row).saturating_sub(self.begin),
@@ -157,18 +157,18 @@ impl Import<'_> {
     fn states(&mut self, report: &mut Report, rows: &mut Rows<'_>) {
         let states = &self.tables.thread_state;
         for row in 0..states.rows() {
-            let thread = states.utid[row];
+            let thread = states.utid.get(row);
             if self.tables.thread.is_idle[thread.index()] {
                 continue;
             }
-            let letters = states.state[row].map_or("", |state| self.tables.strings.get(state));
+            let letters = states.state.get(row).map_or("", |state| self.tables.strings.get(state));
             let mut name = state_name(letters).to_owned();
-            if states.io_wait[row] == Some(true) && letters.starts_with('D') {
+            if states.io_wait.cell(row) == Some(true) && letters.starts_with('D') {
                 name.push_str(" (IO)");
             }
-            let waker = states.waker_utid[row].map(|waker| rows.thread_name(report, waker));
-            let function = states.blocked_function[row].map(|function| self.tables.strings.get(function));
-            let cpu = states.cpu[row].map(|cpu| ("CPU", Argument::Integer(i64::from(cpu % rows::CPUS_OF_MACHINE))));
+            let waker = states.waker_utid.get(row).map(|waker| rows.thread_name(report, waker));
+            let function = states.blocked_function.cell(row).map(|function| self.tables.strings.get(function));
+            let cpu = states.cpu.get(row).map(|cpu| ("CPU", Argument::Integer(i64::from(cpu % rows::CPUS_OF_MACHINE))));
             let waker = waker.as_deref().map(|waker| ("woken by", Argument::Text(waker)));
             let function = function.map(|function| ("waited in", Argument::Text(function)));
             let track = rows.of_states(report, thread);
@@ -214,20 +214,21 @@ impl Import<'_> {
         let events = &self.tables.ftrace_event;
         let mut shown = choice.shown;
         for row in 0..events.rows() {
-            let Some(room) = events.name[row].and_then(|name| shown.get_mut(&name)).filter(|room| **room > 0) else {
+            let Some(room) = events.name.get(row).and_then(|name| shown.get_mut(&name)).filter(|room| **room > 0)
+            else {
                 continue;
             };
             *room -= 1;
             let span = Span {
-                track: rows.of_kernel_events(&mut report.timeline, events.cpu[row]),
+                track: rows.of_kernel_events(&mut report.timeline, events.cpu.get(row)),
                 lane: 0,
                 depth: 0,
                 begin: events.ts.get(row).saturating_sub(self.begin),
                 duration: Some(0),
-                name: self.text(report, events.name[row]),
+                name: self.text(report, events.name.get(row)),
                 category: Text::default(),
                 arguments: self.arguments(report, events.arg_set_id[row]),
-                thread: number(events.utid[row]) + 1,
+                thread: number(events.utid.get(row)) + 1,
                 stack: 0,
             };
             report.timeline.add_span(span);

@@ -190,7 +190,7 @@ impl Context {
         let owner = *self.thread_counters.memories.get(&key)?;
         let utid = self.processes.thread(&mut self.tables, place.machine, place.tid);
         // The thread that ran gets other memory at the moment, or the owner has ended.
-        if owner == utid || !self.processes.is_alive(&self.tables, place.machine, owner) {
+        if owner == utid || !self.processes.is_alive(&self.tables, owner) {
             self.thread_counters.memories.remove(&key);
             return None;
         }

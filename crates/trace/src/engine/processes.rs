@@ -20,12 +20,34 @@ pub(crate) enum NameSource {
     Descriptor,
 }
 
+const RECENT: usize = 512;
+
+/// Home of the machine, tid and thread.
+#[derive(Debug)]
+struct Recent(Box<[Option<(u32, i64, Row)>; RECENT]>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(Box::new([None; RECENT]))
+    }
+}
+
+impl Recent {
+    fn place(&mut self, tid: i64) -> &mut Option<(u32, i64, Row)> {
+        &mut self.0[usize::try_from(tid.rem_euclid(RECENT as i64)).unwrap_or(0)]
+    }
+}
+
 /// The processes and threads that are alive at the current time of the import.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     pids: HashMap<(u32, i64), Row>,
+    /// Processes whose pid another one has got, by their rows.
+    replaced: Vec<bool>,
     /// All threads with a tid that have not ended, oldest first.
     tids: HashMap<(u32, i64), Vec<Row>>,
+    /// Threads that were found lately, by the lower bits of their tids.
+    recent: Recent,
     name_sources: Vec<NameSource>,
     /// Threads of the same process, while it is not known which one that is.
     same_process: HashMap<Row, Vec<Row>>,
@@ -59,6 +81,7 @@ impl Processes {
         });
         self.name_sources.push(NameSource::Unknown);
         self.tids.insert((machine, 0), vec![utid]);
+        *self.recent.place(0) = None;
     }
 
     /// Sets the machine whose processes those of another number are.
@@ -95,6 +118,7 @@ impl Processes {
         self.name_sources.push(NameSource::Unknown);
         let home = self.home(machine);
         self.tids.entry((home, tid)).or_default().push(utid);
+        *self.recent.place(tid) = Some((home, tid, utid));
         utid
     }
 
@@ -104,17 +128,16 @@ impl Processes {
         list.iter().rev().copied().find(|&utid| {
             let process = tables.thread.upid[utid.index()];
             let fits = process.is_none_or(|upid| pid.is_none_or(|pid| pid == tables.process.pid[upid.index()]));
-            fits && self.is_alive(tables, machine, utid)
+            fits && self.is_alive(tables, utid)
         })
     }
 
     /// Returns whether a thread has not ended, as far as is known.
-    pub(crate) fn is_alive(&self, tables: &Tables, machine: u32, utid: Row) -> bool {
+    pub(crate) fn is_alive(&self, tables: &Tables, utid: Row) -> bool {
         let index = utid.index();
         let is_current = |upid: Row| {
-            let pid = tables.process.pid[upid.index()];
-            tables.process.end_ts[upid.index()].is_none()
-                && self.pids.get(&(self.home(machine), pid)).is_none_or(|current| *current == upid)
+            let is_replaced = self.replaced.get(upid.index()).copied().unwrap_or(false);
+            tables.process.end_ts[upid.index()].is_none() && !is_replaced
         };
         tables.thread.end_ts[index].is_none() && tables.thread.upid[index].is_none_or(is_current)
     }
@@ -126,8 +149,17 @@ impl Processes {
 
     /// Returns the thread with a tid.
     pub(crate) fn thread(&mut self, tables: &mut Tables, machine: u32, tid: i64) -> Row {
+        let home = self.home(machine);
+        if let Some((of_home, of_tid, utid)) = *self.recent.place(tid) {
+            if (of_home, of_tid) == (home, tid) && self.is_alive(tables, utid) {
+                return utid;
+            }
+        }
         match self.find(tables, machine, tid, None) {
-            Some(utid) => utid,
+            Some(utid) => {
+                *self.recent.place(tid) = Some((home, tid, utid));
+                utid
+            }
             None => self.start_thread(tables, machine, tid, None),
         }
     }
@@ -184,7 +216,12 @@ impl Processes {
         name: Option<(Symbol, NameSource)>,
     ) -> Row {
         let home = self.home(machine);
-        self.pids.remove(&(home, pid));
+        if let Some(before) = self.pids.remove(&(home, pid)) {
+            if self.replaced.len() <= before.index() {
+                self.replaced.resize(before.index() + 1, false);
+            }
+            self.replaced[before.index()] = true;
+        }
         let utid = self.start_thread(tables, machine, pid, ts);
         let upid = tables.process.push(process_row(pid, self.machine_row(machine)));
         let home = self.home(machine);

@@ -66,11 +66,16 @@ impl Context {
         if cpu >= MAX_LISTED_CPUS {
             return None;
         }
+        if let Some(row) = self.scheduling.recently_listed(machine, cpu) {
+            return Some(row);
+        }
         let machine_id = self.processes.machine_row(machine);
         let table = &mut self.tables.cpu;
-        Some(*self.scheduling.listed.entry((self.origins.home(machine), cpu)).or_insert_with(|| {
+        let row = *self.scheduling.listed.entry((self.origins.home(machine), cpu)).or_insert_with(|| {
             table.push(crate::tables::CpuRow { cpu, cluster_id: Some(0), processor: None, machine_id, capacity: None })
-        }))
+        });
+        self.scheduling.note_listed(machine, cpu, row);
+        Some(row)
     }
 
     /// Imports a switch of the plain form. Returns the thread before.
@@ -81,7 +86,7 @@ impl Context {
         if state.is_none() {
             self.stats.count("task_state_invalid");
         }
-        let before = self.scheduling.cpus.get(&(machine, cpu)).copied();
+        let before = self.scheduling.cpus.get(machine, cpu).copied();
         if let Some(Cpu { open: Some(open), pid, .. }) = before {
             if pid == switch.prev_pid {
                 self.close(open, ts, state);
@@ -106,9 +111,9 @@ impl Context {
     ) -> Option<Previous> {
         self.list_cpu(machine, cpu);
         let next_utid = self.named_thread(machine, switch.next_pid, switch.next_comm);
-        let Some(&before) = self.scheduling.cpus.get(&(machine, cpu)) else {
+        let Some(&before) = self.scheduling.cpus.get(machine, cpu) else {
             let state = Cpu { open: None, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
-            self.scheduling.cpus.insert((machine, cpu), state);
+            self.scheduling.cpus.set(machine, cpu, state);
             self.stats.count("compact_sched_switch_skipped");
             return None;
         };
@@ -118,7 +123,7 @@ impl Context {
         }
         if only_raw {
             let state = Cpu { open: None, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
-            self.scheduling.cpus.insert((machine, cpu), state);
+            self.scheduling.cpus.set(machine, cpu, state);
         } else {
             self.run(ts, (machine, cpu), before.utid, state, next_utid, switch);
         }
@@ -127,14 +132,14 @@ impl Context {
 
     /// Returns the thread that a processor runs.
     pub(crate) fn running_on(&self, machine: u32, cpu: u32) -> Option<Row> {
-        self.scheduling.cpus.get(&(machine, cpu)).map(|cpu| cpu.utid)
+        self.scheduling.cpus.get(machine, cpu).map(|cpu| cpu.utid)
     }
 
     fn close(&mut self, open: Row, ts: i64, state: Option<Symbol>) {
         let index = open.index();
         let dur = ts.saturating_sub(self.tables.sched.ts.get(index));
         self.tables.sched.dur.set(index, dur);
-        self.tables.sched.end_state[index] = state;
+        self.tables.sched.end_state.set(index, state);
     }
 
     fn run(
@@ -149,7 +154,7 @@ impl Context {
         let priority = i32::try_from(switch.next_prio).unwrap_or(0);
         let ucpu = self.unique_cpu(machine, cpu);
         if self.scheduling.gaps.add_switch(machine, ts) {
-            let before = self.scheduling.cpus.get(&(machine, cpu)).filter(|before| before.pid != 0);
+            let before = self.scheduling.cpus.get(machine, cpu).filter(|before| before.pid != 0);
             if let Some(open) = before.and_then(|before| before.open) {
                 self.scheduling.gaps.add_run(machine, (self.tables.sched.ts.get(open.index()), ts));
             }
@@ -157,11 +162,11 @@ impl Context {
         let row = SchedRow { ts, dur: OPEN, cpu: ucpu, utid: next_utid, end_state: None, priority };
         let open = Some(self.tables.sched.push(row));
         let state = Cpu { open, pid: switch.next_pid, utid: next_utid, prio: switch.next_prio };
-        self.scheduling.cpus.insert((machine, cpu), state);
+        self.scheduling.cpus.set(machine, cpu, state);
         let running = *self.scheduling.running.get_or_insert_with(|| self.tables.strings.add_str("Running"));
         let is_running = |context: &Self| {
             let last = context.scheduling.last(prev_utid).map(|last| last.row);
-            last.is_none_or(|last| context.tables.thread_state.state[last.index()] == Some(running))
+            last.is_none_or(|last| context.tables.thread_state.state.get(last.index()) == Some(running))
         };
         // A thread that was not running: events were lost, so the end of its state is not known.
         if is_running(self) {
@@ -195,7 +200,7 @@ impl Context {
         let waker_id = waker_utid.and_then(|waker| self.scheduling.last(waker)).map(|last| last.row);
         // If the waker does not run, its events were lost.
         let states = &self.tables.thread_state.state;
-        let waker_id = waker_id.filter(|last| states[last.index()] == self.scheduling.running);
+        let waker_id = waker_id.filter(|last| states.get(last.index()) == self.scheduling.running);
         let row = self.tables.thread_state.push(ThreadStateRow {
             ts,
             dur: OPEN,
@@ -226,7 +231,7 @@ impl Context {
     pub(crate) fn wake(&mut self, ts: i64, utid: Row, waker: Option<Row>, flags: Option<u32>) {
         let runnable = *self.scheduling.runnable.get_or_insert_with(|| self.tables.strings.add_str("R"));
         if let Some(LastState { row: last, .. }) = self.scheduling.last(utid) {
-            let state = self.tables.thread_state.state[last.index()];
+            let state = self.tables.thread_state.state.get(last.index());
             if state == self.scheduling.running || self.is_runnable(state) {
                 let irq_context = flags.map(|flags| flags & IRQ_FLAGS != 0);
                 let thread_state_id = Some(last);
@@ -243,8 +248,10 @@ impl Context {
     pub(crate) fn blocked(&mut self, utid: Row, io_wait: bool, function: Option<Symbol>) {
         let Some(LastState { blocked: Some(row), .. }) = self.scheduling.last(utid) else { return };
         let table = &mut self.tables.thread_state;
-        table.io_wait[row.index()] = Some(io_wait);
-        table.blocked_function[row.index()] = function.or_else(|| table.blocked_function[row.index()]);
+        table.io_wait.set(row, io_wait);
+        if let Some(function) = function {
+            table.blocked_function.set(row, function);
+        }
     }
 
     /// Returns whether a thread has a state.

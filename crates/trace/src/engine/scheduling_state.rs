@@ -2,6 +2,7 @@
 //! import.
 
 use super::scheduling_gaps::SchedulingGaps;
+use crate::machines::HOST;
 use crate::string_table::Symbol;
 use crate::tables::Row;
 use hashbrown::HashMap;
@@ -9,7 +10,7 @@ use hashbrown::HashMap;
 /// The current states of processors and threads.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduling {
-    pub(super) cpus: HashMap<(u32, u32), Cpu>,
+    pub(super) cpus: Cpus,
     /// Last states, by file and thread.
     threads: Vec<Vec<Option<LastState>>>,
     /// The file whose events are imported.
@@ -20,8 +21,13 @@ pub(crate) struct Scheduling {
     pub(super) runnable: Option<Symbol>,
     /// Rows of the processors, by machine.
     pub(super) listed: HashMap<(u32, u32), Row>,
+    /// The last ones that were looked up, by the lower bits of their numbers: file, machine,
+    /// processor and row.
+    recent: [Option<(usize, u32, u32, Row)>; RECENT],
     pub(crate) gaps: SchedulingGaps,
 }
+
+const RECENT: usize = 16;
 
 /// The last state of a thread.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +43,16 @@ impl Scheduling {
         self.threads.get(self.file)?.get(utid.index()).copied().flatten()
     }
 
+    /// Returns the row of a processor, if it was looked up a moment ago.
+    pub(super) fn recently_listed(&self, machine: u32, cpu: u32) -> Option<Row> {
+        let (file, of_machine, number, row) = self.recent[cpu as usize % RECENT]?;
+        ((file, of_machine, number) == (self.file, machine, cpu)).then_some(row)
+    }
+
+    pub(super) fn note_listed(&mut self, machine: u32, cpu: u32, row: Row) {
+        self.recent[cpu as usize % RECENT] = Some((self.file, machine, cpu, row));
+    }
+
     pub(super) fn set_last(&mut self, utid: Row, last: LastState) {
         if self.threads.len() <= self.file {
             self.threads.resize(self.file + 1, Vec::new());
@@ -47,6 +63,41 @@ impl Scheduling {
         }
         threads[utid.index()] = Some(last);
     }
+}
+
+/// Processors of the host whose numbers are below this are found without a hash.
+const NEAR_CPUS: u32 = 1024;
+
+/// The state of each processor.
+#[derive(Debug, Default)]
+pub(super) struct Cpus {
+    near: Vec<Option<Cpu>>,
+    others: HashMap<(u32, u32), Cpu>,
+}
+
+impl Cpus {
+    pub(super) fn get(&self, machine: u32, cpu: u32) -> Option<&Cpu> {
+        match is_near(machine, cpu) {
+            true => self.near.get(cpu as usize)?.as_ref(),
+            false => self.others.get(&(machine, cpu)),
+        }
+    }
+
+    pub(super) fn set(&mut self, machine: u32, cpu: u32, state: Cpu) {
+        if !is_near(machine, cpu) {
+            self.others.insert((machine, cpu), state);
+            return;
+        }
+        let index = cpu as usize;
+        if self.near.len() <= index {
+            self.near.resize(index + 1, None);
+        }
+        self.near[index] = Some(state);
+    }
+}
+
+fn is_near(machine: u32, cpu: u32) -> bool {
+    machine == HOST && cpu < NEAR_CPUS
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Tables of events: slices, arrows, values of counters, kernel events, log messages.
 
 use super::columns::table;
-use super::{Near, Row, Sparse};
+use super::{Coded, Narrow, Near, Row, Sparse};
 use crate::string_table::Symbol;
 
 table! {
@@ -80,15 +80,15 @@ table! {
         /// Its time.
         ts: Near,
         /// Its name.
-        name: Vec<Option<Symbol>>,
+        name: Coded<Option<Symbol>>,
         /// The processor that it happened on, as in `sched`.
-        cpu: Vec<u32>,
+        cpu: Coded<u32>,
         /// The thread that it happened in.
-        utid: Vec<Row>,
+        utid: Narrow,
         /// Its fields.
         arg_set_id: Vec<Option<Row>>,
         /// Flags of the kernel.
-        common_flags: Vec<u32>,
+        common_flags: Coded<u32>,
     }
 }
 

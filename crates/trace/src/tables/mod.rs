@@ -4,7 +4,9 @@
 //! other tables are row numbers ([`Row`]), so a row takes few bytes.
 
 mod args;
+mod coded;
 mod columns;
+mod compact;
 mod events;
 mod scheduling;
 mod service;
@@ -13,8 +15,10 @@ mod tracks;
 
 pub(crate) use args::signed;
 pub use args::{Arg, ArgTable, ArgValue};
+pub use coded::{Code, Coded};
 pub(crate) use columns::plain_name;
 pub use columns::{Cell, Column, ColumnInfo, Kind, Near, RawValue, Row, Rows, Sparse, Table, Value};
+pub use compact::{Narrow, Rare};
 pub use events::{
     CounterRow, CounterTable, FileDescriptorRow, FileDescriptorTable, FlowRow, FlowTable, FtraceEventRow,
     FtraceEventTable, LogRow, LogTable, SliceRow, SliceTable, StateRow, StateTable,

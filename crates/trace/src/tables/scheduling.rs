@@ -1,7 +1,7 @@
 //! Tables of scheduling.
 
 use super::columns::table;
-use super::{Near, Row};
+use super::{Coded, Narrow, Near, Rare, Row, Sparse};
 use crate::string_table::Symbol;
 
 table! {
@@ -12,13 +12,13 @@ table! {
         /// Its duration; -1 if it did not end.
         dur: Near,
         /// The processor: its number, and 4096 times the row of its machine.
-        cpu: Vec<u32>,
+        cpu: Coded<u32>,
         /// The thread.
-        utid: Vec<Row>,
+        utid: Narrow,
         /// The state of the thread after it, in letters.
-        end_state: Vec<Option<Symbol>>,
+        end_state: Coded<Option<Symbol>>,
         /// The priority of the thread.
-        priority: Vec<i32>,
+        priority: Coded<i32>,
     }
 }
 
@@ -30,21 +30,21 @@ table! {
         /// Its duration; -1 if it did not end.
         dur: Near,
         /// The processor, as in `sched`, if the thread was running.
-        cpu: Vec<Option<u32>>,
+        cpu: Coded<Option<u32>>,
         /// The thread.
-        utid: Vec<Row>,
+        utid: Narrow,
         /// The state: `Running`, or letters.
-        state: Vec<Option<Symbol>>,
+        state: Coded<Option<Symbol>>,
         /// True if the thread waited for a device.
-        io_wait: Vec<Option<bool>>,
+        io_wait: Sparse<bool>,
         /// The function of the kernel in which the thread waited.
-        blocked_function: Vec<Option<Symbol>>,
+        blocked_function: Sparse<Symbol>,
         /// The thread that woke it.
-        waker_utid: Vec<Option<Row>>,
+        waker_utid: Rare<Row>,
         /// The state of that thread at that moment.
-        waker_id: Vec<Option<Row>>,
+        waker_id: Rare<Row>,
         /// True if an interrupt woke it.
-        irq_context: Vec<Option<bool>>,
+        irq_context: Rare<bool>,
     }
 }
 
