@@ -188,6 +188,11 @@ impl RecordingSession {
         self.ended.is_some() || self.is_left_alone()
     }
 
+    /// Returns whether the service has ended the session, or is about to, because its time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_ended() || self.due.is_some_and(|due| Instant::now() >= due)
+    }
+
     /// Returns whether the trace goes into a named pipe that no program reads yet.
     pub(crate) fn waits_for_reader(&self) -> bool {
         self.output.as_ref().is_some_and(Output::waits_for_reader)
@@ -235,8 +240,10 @@ impl RecordingSession {
         if self.awaited.is_told() || !self.client.has::<method::ObserveEvents>() {
             return Ok(());
         }
+        // This question takes the place of the one before.
         let clones = self.snapshots.is_some().then_some(Type::TYPE_CLONE_TRIGGER_HIT);
-        let types: Vec<Type> = [Type::TYPE_DATA_SOURCES_INSTANCES].into_iter().chain(clones).collect();
+        let starts = self.awaits_sources.then_some(Type::TYPE_ALL_DATA_SOURCES_STARTED);
+        let types: Vec<Type> = [Type::TYPE_DATA_SOURCES_INSTANCES].into_iter().chain(clones).chain(starts).collect();
         observe(&mut self.client, &types).map_err(|e| self.lost(e))?;
         self.awaited.are_told();
         // Their process ids.

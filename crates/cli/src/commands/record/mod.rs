@@ -146,7 +146,14 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
             Err(failure) => return Err(recorder.give_up(failure)),
         }
     }
-    let mut child = service.as_ref().filter(|_| !stop.received()).map(start).transpose()?;
+    let is_too_late = service.is_some() && recorder.is_over() && !stop.received();
+    if is_too_late {
+        say!(
+            "The recording was over before the data sources of the machine had started, so the command was not \
+             started. Give the recording more time."
+        );
+    }
+    let mut child = service.as_ref().filter(|_| !is_too_late && !stop.received()).map(start).transpose()?;
 
     let progress = Progress::start(limit);
     let mut saved = Saved::default();
@@ -280,7 +287,7 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
     if console::is_verbose() && !summary.programs().is_empty() {
         inform!("Programs that were connected: {}.", Line(summary.programs().join(", ")));
     }
-    if saved.failed {
+    if saved.failed || is_too_late {
         return Ok(EXIT_FAILURE);
     }
     summary.command_status = status.as_ref().map(exit_code);
