@@ -38,6 +38,9 @@ pub(crate) const WELL_KNOWN: [&str; 17] = [
 /// Advice for programs that end before the service reaches them.
 const WAIT_ADVICE: &str = "a program that ends within milliseconds can wait for the recording: set \
                            ESATTO_WAIT_MS=5000 for it, or call `Tracing::wait_until_enabled`";
+/// As [`WAIT_ADVICE`], for the programs of a command: this one lets them wait.
+pub(crate) const COMMAND_ADVICE: &str = "programs on Esatto's SDK wait for the recording by themselves; one on \
+                                         Perfetto's SDK has to live for some milliseconds after it has connected";
 /// Beginnings of the names of data sources of machines.
 const PROBES: [&str; 2] = ["linux.", "perf."];
 /// Names that a warning lists.
@@ -75,8 +78,9 @@ impl EmptyRecording<'_> {
         if programs.is_empty() {
             return match self.command {
                 Some(command) => format!(
-                    "no program connected; {command} must use Esatto's or Perfetto's SDK, and connect to the system's \
-                     service: `Tracing::builder().system()`"
+                    "no program connected while the command ran; {command} must use Esatto's or Perfetto's SDK, and \
+                     connect to the system's service: `Tracing::builder().system()`. A program that goes on in the \
+                     background needs a service that also goes on: `esatto traced`"
                 ),
                 None => {
                     let unseen = match self.programs.tells_departed {
@@ -95,7 +99,7 @@ impl EmptyRecording<'_> {
         if self.programs.source_names().is_empty() {
             let names = names_of(programs);
             let told = self.mistyped().map(|told| format!("{told}; ")).unwrap_or_default();
-            return format!("{told}{names} connected, but offered no data source; {WAIT_ADVICE}");
+            return format!("{told}{names} connected, but offered no data source; {}", self.wait_advice());
         }
         let reasons = self.unmatched_sources();
         if !reasons.is_empty() {
@@ -130,9 +134,14 @@ impl EmptyRecording<'_> {
         };
         format!(
             "the programs have ended, and the recording reached them too late or they had no event: \
-             {}{others}; {WAIT_ADVICE}",
-            names_of(ended)
+             {}{others}; {}",
+            names_of(ended),
+            self.wait_advice()
         )
+    }
+
+    fn wait_advice(&self) -> &'static str {
+        if self.command.is_some() { COMMAND_ADVICE } else { WAIT_ADVICE }
     }
 
     /// Returns a line about programs of other machines that the default config leaves out.

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use esatto_schema::TraceConfig;
 
-use crate::empty_recording::wanted_programs;
+use crate::empty_recording::{COMMAND_ADVICE, wanted_programs};
 use crate::service_state::{Missed, Program, Programs};
 
 /// Programs that a line names.
 const MAX_NAMES: usize = 10;
 
 /// Returns a line for each reason why the recording has nothing of programs that have ended.
-pub(crate) fn missed_programs(config: &TraceConfig, programs: &Programs) -> Vec<String> {
+///
+/// `is_command` says that the programs are those of a command, which wait if they can.
+pub(crate) fn missed_programs(config: &TraceConfig, programs: &Programs, is_command: bool) -> Vec<String> {
     let wanted = wanted_programs(config, programs);
     let is_enabled = |program: &Program| {
         // The service knows whether the config wants a program that had not yet offered anything.
@@ -25,10 +27,13 @@ pub(crate) fn missed_programs(config: &TraceConfig, programs: &Programs) -> Vec<
     let mut lines = Vec::new();
     if let Some(names) = described(&unreached) {
         let (ended, them) = counted(&unreached);
-        lines.push(format!(
-            "{ended} ended before the recording reached {them}: {names}. To record {them}, set ESATTO_WAIT_MS=5000 for \
-             {them}, or call `Tracing::wait_until_enabled`."
-        ));
+        let remedy = match is_command {
+            true => format!("Under `esatto record -- COMMAND`, {COMMAND_ADVICE}."),
+            false => {
+                format!("To record {them}, set ESATTO_WAIT_MS=5000 for {them}, or call `Tracing::wait_until_enabled`.")
+            }
+        };
+        lines.push(format!("{ended} ended before the recording reached {them}: {names}. {remedy}"));
     }
     if let Some(names) = described(&without_data) {
         let (ended, them) = counted(&without_data);
@@ -94,7 +99,7 @@ mod tests {
             program("e", 5, Some("work"), Some(Missed::WithoutData)),
             program("f", 6, Some("app"), Some(Missed::WithoutData)),
         ]);
-        let lines = missed_programs(&config, &programs);
+        let lines = missed_programs(&config, &programs, false);
         let start = "2 programs ended before the recording reached them: a (pid 1), b (pid 2). To record them, set";
         assert!(lines[0].starts_with(start), "{lines:?}");
         let last =
@@ -105,7 +110,7 @@ mod tests {
     #[test]
     fn long_lists_are_cut() {
         let all: Vec<Program> = (1..=12).map(|pid| program("a", pid, None, Some(Missed::Unreached))).collect();
-        let line = missed_programs(&track_events(false), &Programs::of(all)).remove(0);
+        let line = missed_programs(&track_events(false), &Programs::of(all), false).remove(0);
         assert!(
             line.starts_with("12 programs")
                 && line.contains(": a (pids 1, 2, ")

@@ -10,6 +10,7 @@ mod a_trace_is_summed_up;
 mod a_trace_that_is_not_compressed_is_told;
 mod accidents_of_recordings_are_told;
 mod an_interrupted_recording_keeps_its_events;
+mod commands_that_crash_are_named;
 mod commands_with_many_threads_lose_nothing;
 mod configs_are_checked;
 mod configs_are_converted;

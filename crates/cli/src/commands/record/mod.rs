@@ -18,7 +18,7 @@ use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_trace::escape::Line;
 
 use self::config::{config, transfer};
-use self::program::{Program, exit_code, has_failed};
+use self::program::{Program, ended_by_signal, exit_code, has_failed};
 pub(super) use self::report::report;
 use self::report::{limited, write_page};
 pub(super) use self::summary::Summary;
@@ -191,7 +191,7 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
         } else if recorded.lacks_trigger && saved.number() == 0 {
             say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
         } else {
-            report(&recorded, &config, saved.number());
+            report(&recorded, &config, saved.number(), service.is_some());
             if args.report {
                 write_page(&recorded, &config);
             }
@@ -212,6 +212,9 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
     // Only an end by itself counts, not one that this program causes.
     let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
     let status = child.map(Program::end).filter(|_| by_itself);
+    if let Some(line) = status.as_ref().and_then(ended_by_signal) {
+        say!("{line}");
+    }
     let recorded = recorded?;
     let is_cut = recorded.is_cut.unwrap_or_else(|| is_early && MissingTrigger::mode(&config).is_none());
     if recorded.completed_by_service == Some(true) {

@@ -140,6 +140,15 @@ pub(super) fn exit_code(status: &io::Result<ExitStatus>) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_FAILURE)
 }
 
+/// Returns a line about the signal that ended the command, if one did.
+pub(super) fn ended_by_signal(status: &io::Result<ExitStatus>) -> Option<String> {
+    let status = status.as_ref().ok()?;
+    let signal = status.signal()?;
+    let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal without a name");
+    let dump = if status.core_dumped() { ", and the system has dumped its memory" } else { "" };
+    Some(format!("The command was ended by signal {signal} ({name}){dump}. Its last events may be missing."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,7 +33,9 @@ pub(super) fn limited(triggers: u64) -> String {
 }
 
 /// Says what is in the file, and what is missing.
-pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
+///
+/// `is_command` says that a command was recorded.
+pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize, is_command: bool) {
     if !recorded.flushed {
         let unknown = "Some programs did not deliver the last events in time. The end of the trace is incomplete.";
         say!("{}", recorded.silent.flush_in_words().as_deref().unwrap_or(unknown));
@@ -69,7 +71,7 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
         say!("{}", Line(line));
     }
     if recorded.has_events {
-        for line in missed_programs(config, &recorded.programs) {
+        for line in missed_programs(config, &recorded.programs, is_command) {
             say!("{}", Line(line));
         }
     }
