@@ -1,5 +1,5 @@
 //! A library with a copy of the SDK of its own, for a program that has one too
-//! (`tests/sdk/two_copies_do_not_disturb_each_other.rs`).
+//! (`tests/sdk/two_copies_do_not_disturb_each_other.rs`, `two_copies_end_by_one_signal.rs`).
 
 use core::ffi::c_int;
 use std::panic::catch_unwind;
@@ -33,4 +33,15 @@ pub extern "C" fn plugin_trace(rounds: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn plugin_end() -> c_int {
     c_int::from(!esatto::shutdown())
+}
+
+/// Traces into the file of this name until the process ends, also by a signal. 0 if it began.
+#[unsafe(no_mangle)]
+pub extern "C" fn plugin_complete_on_signals() -> c_int {
+    let begun = catch_unwind(|| {
+        core::mem::forget(esatto::trace_to_file("of-the-plugin").expect("starts"));
+        esatto::complete_on_signals().expect("starts");
+        esatto::instant!(PLUGIN, "in the plugin");
+    });
+    c_int::from(begun.is_err())
 }

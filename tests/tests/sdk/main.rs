@@ -35,6 +35,7 @@ mod the_first_events_of_a_dying_program_are_kept;
 mod the_start_of_a_program_is_in_the_trace;
 mod track_events;
 mod two_copies_do_not_disturb_each_other;
+mod two_copies_end_by_one_signal;
 mod very_many_categories_are_recorded;
 mod wrong_permissions_are_explained;
 

@@ -20,15 +20,15 @@ mod a_program_and_its_plugin {
 }
 
 unsafe extern "C" {
-    fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
+    pub(crate) fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
 /// `RTLD_NOW`: the library uses its own symbols.
-const NOW: c_int = 2;
+pub(crate) const NOW: c_int = 2;
 
 /// The plugin, built now unless it is up to date: a test that is run alone does not build examples.
-fn plugin() -> PathBuf {
+pub(crate) fn plugin() -> PathBuf {
     let tests = std::env::current_exe().expect("there is a program");
     let profile = tests.parent().and_then(|deps| deps.parent()).expect("in target/debug/deps");
     let mut cargo = Command::new(env!("CARGO"));
@@ -42,7 +42,7 @@ fn plugin() -> PathBuf {
 }
 
 /// A function of the plugin.
-fn function(library: *mut c_void, name: &CStr) -> *mut c_void {
+pub(crate) fn function(library: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: an open library, and a string that ends with 0.
     let address = unsafe { dlsym(library, name.as_ptr()) };
     assert!(!address.is_null(), "no {name:?}");

@@ -3,6 +3,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::ffi::CString;
+use std::fs::File;
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -65,6 +66,17 @@ pub(crate) fn random() -> Option<u64> {
         syscall(raw::__NR_getrandom as c_long, bytes.as_mut_ptr(), bytes.len(), c_long::from(raw::GRND_NONBLOCK as i32))
     };
     (got == bytes.len() as c_long).then(|| u64::from_ne_bytes(bytes))
+}
+
+/// Makes an empty file in memory, whose name is only for those who look at the descriptors.
+pub(crate) fn memory_file(name: &CStr) -> Result<File> {
+    // SAFETY: the call takes a string that ends with a zero, which it copies, and flags.
+    let fd = unsafe { syscall(raw::__NR_memfd_create as c_long, name.as_ptr(), c_long::from(raw::MFD_CLOEXEC)) };
+    match c_int::try_from(fd) {
+        // SAFETY: a new descriptor, which no other code knows.
+        Ok(fd @ 0..) => Ok(unsafe { File::from_raw_fd(fd) }),
+        _ => Err(Error::last_os_error()),
+    }
 }
 
 /// Returns the real user id.

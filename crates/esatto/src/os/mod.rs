@@ -36,6 +36,7 @@ pub(crate) mod kernel;
 pub(crate) mod leaked;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 mod linux;
+mod memory_file;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
 mod portable;
 pub(crate) mod process_info;

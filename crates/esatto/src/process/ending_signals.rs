@@ -17,7 +17,9 @@ use crate::error::Error;
 ///   program that then returns from `main` or calls `exit` completes its files;
 /// - a handler that is installed later takes the place of this one. If it calls the previous
 ///   handler, as that of `tokio` does, the events are handed over at the same time;
-/// - a signal that the program ignores stays ignored.
+/// - a signal that the program ignores stays ignored;
+/// - if there are several copies of this crate in the process, in other versions or in plugins, each
+///   hands over (on Linux and Android).
 ///
 /// The handler itself only writes a byte for a thread of this crate. A forked child has the signals
 /// as they were before, until it calls this function itself. Further calls do nothing. The handler

@@ -76,6 +76,11 @@ impl Action {
         Self { handler: SIG_DFL, flags: 0, ..self }
     }
 
+    /// Returns the address of the handler; 0 for the default action.
+    pub(super) const fn address(&self) -> usize {
+        self.handler
+    }
+
     pub(super) const fn is_default(&self) -> bool {
         self.handler == SIG_DFL
     }

@@ -3,7 +3,8 @@
 //! The handler does what a handler may do: it writes the signal's number into a socket. A thread
 //! reads it, hands over, and then lets the signal do what it would have done at once. If the
 //! process has a handler of its own, the thread sends the signal again, and the handler of this
-//! module passes it on.
+//! module passes it on. So does the handler of another copy of this crate, until the last one ends
+//! the process.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -16,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::action::Action;
+use super::other_copies::{self, Shown};
 use super::{SIG_UNBLOCK, Set, pthread_sigmask};
 use crate::os::exit::only_at_exit;
 use crate::os::leaked::Leaked;
@@ -35,7 +37,7 @@ unsafe extern "C" {
 }
 
 /// The signals: SIGINT and SIGTERM, which have these numbers on all systems.
-const ENDING: [u8; 2] = [2, 15];
+pub(super) const ENDING: [u8; 2] = [2, 15];
 
 /// No SIGPIPE if the thread's end is closed. Apple's systems do not know the flag; there the
 /// standard library sets an option of the socket.
@@ -116,7 +118,13 @@ impl Catch {
                 }
             }
         }
+        let previous = PREVIOUS.each_ref().map(|previous| previous.get().map_or(0, Action::address));
+        other_copies::show(getpid(), Shown { handler: own_handler(), previous });
     }
+}
+
+fn own_handler() -> usize {
+    handle as *const () as usize
 }
 
 impl Arrivals {
@@ -135,9 +143,10 @@ impl Arrivals {
 
 /// Returns what a signal does after the process has handed over.
 pub(crate) fn fate(signal: u8) -> Fate {
+    other_copies::find(getpid(), own_handler());
     // The first process of a container cannot end itself by a signal.
     let is_init = getpid() == 1;
-    let is_default = place(signal.into()).is_some_and(is_by_default);
+    let is_default = place(signal.into()).is_some_and(is_by_default_at_last);
     if is_default && is_ours(signal.into()) && !is_init { Fate::End } else { Fate::Continue }
 }
 
@@ -157,14 +166,14 @@ pub(crate) fn let_act(signal: u8) {
     let number = c_int::from(signal);
     let Some(place) = place(number) else { return };
     match fate(signal) {
-        Fate::End => end_by(number),
+        Fate::End if is_by_default(place) => end_by(number),
         // If a handler was installed since, it has already run.
-        Fate::Continue if is_ours(number) => {
+        Fate::End | Fate::Continue if is_ours(number) => {
             PASSED[place].store(true, Ordering::Relaxed);
             // SAFETY: the number is that of this process, and the signal exists.
             unsafe { kill(getpid(), number) };
         }
-        Fate::Continue => {}
+        Fate::End | Fate::Continue => {}
     }
     PENDING_SINCE_NS[place].store(0, Ordering::Relaxed);
 }
@@ -243,7 +252,16 @@ fn is_by_default(place: usize) -> bool {
     PREVIOUS[place].get().is_some_and(Action::is_default) || SPENT[place].load(Ordering::Relaxed)
 }
 
-/// Returns whether no other handler has taken the place of this module's.
+/// Returns whether the signal at this place ends the process, without this module and other copies
+/// of it.
+fn is_by_default_at_last(place: usize) -> bool {
+    let previous = PREVIOUS[place].get().map_or(0, Action::address);
+    is_by_default(place) || other_copies::chain(previous, place).last() == Some(0)
+}
+
+/// Returns whether no other handler has taken the place of this module's, except those of other
+/// copies, which pass the signal on to this one.
 fn is_ours(signal: c_int) -> bool {
-    Action::of(signal).is_some_and(|present| present.is(handle))
+    let Some((present, place)) = Action::of(signal).zip(place(signal)) else { return false };
+    other_copies::chain(present.address(), place).any(|handler| handler == own_handler())
 }

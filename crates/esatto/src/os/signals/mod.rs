@@ -11,6 +11,11 @@ mod action;
     not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
 ))]
 pub(crate) mod ending;
+#[cfg(all(
+    any(target_os = "linux", target_os = "android", target_vendor = "apple"),
+    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
+))]
+mod other_copies;
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
