@@ -31,8 +31,8 @@ pub struct Options {
     /// QueryServiceState; 0 for none. See
     /// [`remember_departed_producers`](esatto_service::Service::remember_departed_producers).
     pub max_departed_bytes: usize,
-    /// Bytes of shared memory for each producer that wishes for no size; 0 for the standard 256 KiB.
-    /// See [`share_by_default`](esatto_service::Service::share_by_default).
+    /// Bytes of shared memory for each producer that wishes for no size; 0 for the standard 256
+    /// KiB. See [`share_by_default`](esatto_service::Service::share_by_default).
     pub shared_memory_bytes: usize,
     /// Names of data sources that no other process of this machine may offer to the service,
     /// because this one does. Registrations of others are ignored.

@@ -1,5 +1,5 @@
-//! Events of startup tracing are in the trace of the session that adopts them, which misses nothing,
-//! and in no other.
+//! Events of startup tracing are in the trace of the session that adopts them, which misses
+//! nothing, and in no other.
 
 use esatto_tests::{DEADLINE, Harness, esatto_bin, wait_until};
 use std::time::Duration;

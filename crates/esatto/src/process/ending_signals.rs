@@ -10,16 +10,16 @@ use crate::error::Error;
 ///
 /// - the recorded events are handed over, the sessions of the program are stopped and their files
 ///   completed, in at most five seconds. Then the signal ends the process, whose status says so.
-///   Meanwhile the program goes on, also after a `raise` of its own; its exit waits for the signal. A
-///   signal that comes again after half a second ends it at once;
+///   Meanwhile the program goes on, also after a `raise` of its own; its exit waits for the signal.
+///   A signal that comes again after half a second ends it at once;
 /// - if the program had a handler of its own, only the recorded events are handed over. Then the
 ///   handler is called, and tracing goes on: the handler decides if and how the program ends. A
 ///   program that then returns from `main` or calls `exit` completes its files;
 /// - a handler that is installed later takes the place of this one. If it calls the previous
 ///   handler, as that of `tokio` does, the events are handed over at the same time;
 /// - a signal that the program ignores stays ignored;
-/// - if there are several copies of this crate in the process, in other versions or in plugins, each
-///   hands over (on Linux and Android).
+/// - if there are several copies of this crate in the process, in other versions or in plugins,
+///   each hands over (on Linux and Android).
 ///
 /// The handler itself only writes a byte for a thread of this crate. A forked child has the signals
 /// as they were before, until it calls this function itself. Further calls do nothing. The handler

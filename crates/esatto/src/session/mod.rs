@@ -192,9 +192,9 @@ impl Session {
     }
 
     /// Sets up and starts. It is complete when all connected data sources have started, or, if the
-    /// configuration waits for a trigger, when the service does. If this process has begun to connect
-    /// to the system's service ([`Builder::system`](crate::Builder::system)), it also waits for its
-    /// own data sources, at most a second.
+    /// configuration waits for a trigger, when the service does. If this process has begun to
+    /// connect to the system's service ([`Builder::system`](crate::Builder::system)), it also waits
+    /// for its own data sources, at most a second.
     pub fn record(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
         let (set_up, ready) = Pending::new(nothing);

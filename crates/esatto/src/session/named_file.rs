@@ -26,8 +26,9 @@ pub(crate) struct NamedFile {
 }
 
 impl NamedFile {
-    /// Creates a file for a session, or empties it. Returns it also as a file with a name, if it has
-    /// one that leads to a regular file. Fails if another session of this process is writing it.
+    /// Creates a file for a session, or empties it. Returns it also as a file with a name, if it
+    /// has one that leads to a regular file. Fails if another session of this process is writing
+    /// it.
     pub(super) fn create(name: &Path) -> Result<(File, Option<Self>), Error> {
         let failed = |error| Error::create_file(name, error);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(name).map_err(failed)?;

@@ -110,9 +110,9 @@ impl Service {
         self.departed.max_bytes = max_bytes;
     }
 
-    /// Sets the bytes of shared memory for producers that wish for no size, and for which a session's
-    /// config names none. It is a multiple of 32 KiB, at most 32 MiB. Without this call it is
-    /// 256 KiB, as in Perfetto (`docs/spec/service.md` §2).
+    /// Sets the bytes of shared memory for producers that wish for no size, and for which a
+    /// session's config names none. It is a multiple of 32 KiB, at most 32 MiB. Without this call
+    /// it is 256 KiB, as in Perfetto (`docs/spec/service.md` §2).
     pub fn share_by_default(&mut self, bytes: usize) {
         self.default_memory_bytes = bytes;
     }

@@ -336,8 +336,8 @@ impl Producer {
         }
     }
 
-    /// Unregisters all data sources, before a connection that is replaced ends. Otherwise the service
-    /// would report a program that has ended before a session reached it.
+    /// Unregisters all data sources, before a connection that is replaced ends. Otherwise the
+    /// service would report a program that has ended before a session reached it.
     pub(crate) fn withdraw(&mut self) {
         // The service handles the registrations after the request for the connection, which it may
         // not have answered yet.

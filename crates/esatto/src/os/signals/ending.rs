@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::action::Action;
 use super::other_copies::{self, Shown};
-use super::{SIG_UNBLOCK, Set, pthread_sigmask};
+use super::{ENDING, SIG_UNBLOCK, Set, pthread_sigmask};
 use crate::os::exit::only_at_exit;
 use crate::os::leaked::Leaked;
 use crate::os::{ClockId, read_clock};
@@ -35,9 +35,6 @@ unsafe extern "C" {
     fn sigemptyset(set: *mut Set) -> c_int;
     fn sigaddset(set: *mut Set, signal: c_int) -> c_int;
 }
-
-/// The signals: SIGINT and SIGTERM, which have these numbers on all systems.
-pub(super) const ENDING: [u8; 2] = [2, 15];
 
 /// No SIGPIPE if the thread's end is closed. Apple's systems do not know the flag; there the
 /// standard library sets an option of the socket.
@@ -150,8 +147,8 @@ pub(crate) fn fate(signal: u8) -> Fate {
     if is_default && is_ours(signal.into()) && !is_init { Fate::End } else { Fate::Continue }
 }
 
-/// Waits until a signal that has arrived ends the process. A program that has sent itself the signal
-/// would otherwise end first, with another status.
+/// Waits until a signal that has arrived ends the process. A program that has sent itself the
+/// signal would otherwise end first, with another status.
 extern "C" fn wait_for_the_signal() {
     let deadline = Instant::now() + LONGEST_HAND_OVER;
     let is_near = |(signal, since): (u8, &AtomicU64)| since.load(Ordering::Relaxed) != 0 && fate(signal) == Fate::End;

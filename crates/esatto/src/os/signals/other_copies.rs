@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::fmt::Write as _;
 use std::os::fd::IntoRawFd as _;
 
-use super::ending::ENDING;
+use super::ENDING;
 use crate::os::memory_file;
 
 const NAME: &str = "esatto-signals";
@@ -61,8 +61,8 @@ pub(super) fn find(process: c_int, own: usize) {
     }
 }
 
-/// Returns the handler before this one, for the signal at this place, if this one is that of another
-/// copy.
+/// Returns the handler before this one, for the signal at this place, if this one is that of
+/// another copy.
 pub(super) fn before(handler: usize, place: usize) -> Option<usize> {
     let known = KNOWN.iter().find(|known| handler != 0 && known.handler.load(Ordering::Acquire) == handler)?;
     Some(known.previous[place].load(Ordering::Relaxed))
