@@ -111,7 +111,7 @@ fn a_recording_that_lost_everything_says_so() {
     if std::env::var_os(HUGE).is_some() {
         let tracing = esatto::Tracing::builder().system().start().expect("starts");
         assert!(tracing.wait_until_enabled(&HUGE_EVENTS, Duration::from_secs(20)), "it is recorded");
-        esatto::instant!(HUGE_EVENTS, "huge", text = "x".repeat(4 << 20));
+        esatto::instant!(HUGE_EVENTS, "huge", text = "x".repeat(8 << 20));
         return;
     }
     let harness = Harness::new();
