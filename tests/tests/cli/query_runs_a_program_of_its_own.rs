@@ -1,9 +1,10 @@
 //! `esatto query`, `esatto export` and `esatto lake` run `esatto-query`, which is installed apart.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
-use esatto_tests::{Harness, esatto_bin};
+use esatto_tests::{Harness, esatto_bin, wait_until};
 
 fn write_program(harness: &Harness, folder: &str, text: &str) {
     let folder = harness.path(folder);
@@ -19,7 +20,12 @@ fn query(harness: &Harness, program: &std::path::Path, args: &[&str]) -> Output 
 
 fn run(harness: &Harness, program: &std::path::Path, args: &[&str]) -> Output {
     let mut command: Command = harness.command(program);
-    command.args(args).env("PATH", harness.path("bin")).output().expect("esatto runs")
+    command.args(args).env("PATH", harness.path("bin"));
+    // A child of another test may still have the copy open for writing, until its `exec`.
+    wait_until("the copy can run", || match command.output() {
+        Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => None,
+        output => Some(output.expect("esatto runs")),
+    })
 }
 
 /// A copy of `esatto` in a folder of its own, without a neighbour.
