@@ -3,11 +3,14 @@
 use core::fmt;
 use std::io::Write;
 
+use esatto::raw::Uncancelled;
+
 /// Writes a message to stderr in one write.
 ///
 /// It takes no lock, because the child of a fork might find that lock taken. It does not panic if
 /// the write fails.
 pub(crate) fn say(message: impl fmt::Display) {
+    let _uncancelled = Uncancelled::begin();
     #[cfg(unix)]
     // SAFETY: the descriptor stays open, because the file is never dropped. If the program has
     // closed it, the line may go to another file of the program, as with every other way to write

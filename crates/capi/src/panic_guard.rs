@@ -11,11 +11,18 @@
 //! that leaves one is then no undefined behaviour: it ends the process with a message. Upstream's
 //! library does the same, because it is compiled without exceptions. The program must catch its
 //! own.
+//!
+//! A thread that is cancelled (`pthread_cancel`) would end the process in the same way, because
+//! glibc unwinds its stack. So nothing here is a cancellation point: trace points postpone the
+//! cancellation where they call the system or the program, and all other functions run in
+//! [`guard_uncancelled`].
 
 use core::any::Any;
 use core::panic::AssertUnwindSafe;
 use core::{mem, ptr};
 use std::panic::catch_unwind;
+
+use esatto::raw::Uncancelled;
 
 use crate::ffi::Owned;
 
@@ -56,6 +63,13 @@ impl<T> Fallback for Owned<T> {
 #[inline(always)]
 pub(crate) fn guard<R: Fallback>(body: impl FnOnce() -> R) -> R {
     guard_or(body, || R::FALLBACK)
+}
+
+/// As [`guard`], for a function that is no trace point: it may wait, read files or call the
+/// program. Meanwhile its thread is not cancelled.
+pub(crate) fn guard_uncancelled<R: Fallback>(body: impl FnOnce() -> R) -> R {
+    let _uncancelled = Uncancelled::begin();
+    guard(body)
 }
 
 /// As [`guard`], with a function that makes the value to return after a panic.

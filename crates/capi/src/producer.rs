@@ -7,7 +7,7 @@ use esatto::{Builder, Tracing};
 
 use crate::ffi::{Array, Mut, Owned, Ref, Str};
 use crate::initialised::{require_initialised, set_initialised};
-use crate::panic_guard::guard;
+use crate::panic_guard::guard_uncancelled;
 use crate::tracer::Tracer;
 use crate::{data_source, diagnostics};
 
@@ -40,12 +40,12 @@ fn init(args: Ref<'_, InitArgs>, backend: impl FnOnce(Builder) -> Builder) {
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoProducerBackendInitArgsCreate() -> Owned<InitArgs> {
-    guard(|| Owned::new(InitArgs::default()))
+    guard_uncancelled(|| Owned::new(InitArgs::default()))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args: Mut<'_, InitArgs>, size: u32) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(args) = args.get() {
             args.shmem_size_hint_kb = size;
         }
@@ -54,7 +54,7 @@ unsafe extern "C" fn PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args: Mut
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoProducerBackendInitArgsSetMachineId(args: Mut<'_, InitArgs>, machine_id: u32) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(args) = args.get() {
             args.machine_id = machine_id;
         }
@@ -63,12 +63,12 @@ unsafe extern "C" fn PerfettoProducerBackendInitArgsSetMachineId(args: Mut<'_, I
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoProducerBackendInitArgsDestroy(args: Owned<InitArgs>) {
-    guard(|| drop(args.take()))
+    guard_uncancelled(|| drop(args.take()))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoProducerInProcessInit(args: Ref<'_, InitArgs>) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(args) = args.get() {
             raw::set_machine_id(args.machine_id);
         }
@@ -78,14 +78,14 @@ unsafe extern "C" fn PerfettoProducerInProcessInit(args: Ref<'_, InitArgs>) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoProducerSystemInit(args: Ref<'_, InitArgs>) {
-    guard(|| {
+    guard_uncancelled(|| {
         init(args, Builder::system);
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoProducerActivateTriggers(trigger_names: Array<'_, Str<'_>>, ttl_ms: u32) {
-    guard(|| {
+    guard_uncancelled(|| {
         require_initialised("PerfettoProducerActivateTriggers");
         let names: Vec<String> = trigger_names.iter().map(Str::to_string_lossy).collect();
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();

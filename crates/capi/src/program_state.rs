@@ -7,6 +7,8 @@
 use core::ffi::c_void;
 use core::ptr;
 
+use esatto::raw::Uncancelled;
+
 use crate::abi::{DsImpl, DsOnClearState, DsOnCreateState, DsOnDeleteState, DsTracerImpl};
 use crate::ffi::Argument;
 
@@ -43,6 +45,7 @@ impl Maker {
     /// Makes an object, if the program wants one.
     fn make(&self) -> Object {
         let (Some(create), Some(delete)) = (self.create, self.delete) else { return Object(None) };
+        let _uncancelled = Uncancelled::begin();
         // SAFETY: the contract of the callback.
         let object = unsafe { create(self.ds.0, self.slot, self.tracer, self.user_arg.0) };
         Object(Some((Argument(object), delete)))
@@ -62,6 +65,7 @@ impl Object {
 impl Drop for Object {
     fn drop(&mut self) {
         if let Some((object, delete)) = self.0.take() {
+            let _uncancelled = Uncancelled::begin();
             // SAFETY: the contract of the callback: once, with the object that was created.
             unsafe { delete(object.0) };
         }
@@ -124,6 +128,7 @@ impl IncrementalState {
         let Some(here) = (unsafe { this.as_mut() }) else { return ptr::null_mut() };
         if core::mem::take(&mut here.clear) {
             let object = here.object.get();
+            let _uncancelled = Uncancelled::begin();
             // SAFETY: the contract of the callback.
             let is_kept = clear.is_some_and(|clear| unsafe { clear(object, maker.user_arg.0) } == 1);
             if !is_kept {

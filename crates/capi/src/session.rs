@@ -12,7 +12,7 @@ use crate::abi::{SessionOnFlush, SessionOnRead, SessionOnStop, TracingSessionImp
 use crate::diagnostics;
 use crate::ffi::{Argument, Owned, Ref, Slice};
 use crate::initialised::require_initialised;
-use crate::panic_guard::guard;
+use crate::panic_guard::guard_uncancelled;
 
 /// `PerfettoTracingSessionImpl`.
 struct SessionImpl {
@@ -84,17 +84,17 @@ fn report(result: Result<(), esatto::Error>) {
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTracingSessionSystemCreate() -> Owned<SessionImpl> {
-    guard(|| SessionImpl::open(Backend::System))
+    guard_uncancelled(|| SessionImpl::open(Backend::System))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTracingSessionInProcessCreate() -> Owned<SessionImpl> {
-    guard(|| SessionImpl::open(Backend::InProcess))
+    guard_uncancelled(|| SessionImpl::open(Backend::InProcess))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionSetup(session: Ref<'_, SessionImpl>, cfg_begin: *const u8, cfg_len: usize) {
-    guard(|| {
+    guard_uncancelled(|| {
         let Some(session) = session.session() else { return };
         // SAFETY: the contract: `cfg_begin` has `cfg_len` bytes, or is null.
         let bytes = unsafe { Slice::new(cfg_begin, cfg_len) };
@@ -111,7 +111,7 @@ unsafe extern "C" fn PerfettoTracingSessionSetStopCb(
     callback: Option<SessionOnStop>,
     user_arg: Argument,
 ) {
-    guard(|| {
+    guard_uncancelled(|| {
         let argument = session.as_argument();
         let Some(SessionImpl { session: Some(session), stop_listener }) = session.get() else { return };
         let callback = callback.map(|callback| (callback, user_arg));
@@ -126,7 +126,7 @@ unsafe extern "C" fn PerfettoTracingSessionSetStopCb(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStartAsync(session: Ref<'_, SessionImpl>) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(session) = session.session() {
             session.start_recording().then(report);
         }
@@ -135,7 +135,7 @@ unsafe extern "C" fn PerfettoTracingSessionStartAsync(session: Ref<'_, SessionIm
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStartBlocking(session: Ref<'_, SessionImpl>) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(session) = session.session() {
             report(session.start_recording().wait());
         }
@@ -144,7 +144,7 @@ unsafe extern "C" fn PerfettoTracingSessionStartBlocking(session: Ref<'_, Sessio
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStopAsync(session: Ref<'_, SessionImpl>) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(session) = session.session() {
             session.stop_recording().then(report);
         }
@@ -153,7 +153,7 @@ unsafe extern "C" fn PerfettoTracingSessionStopAsync(session: Ref<'_, SessionImp
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStopBlocking(session: Ref<'_, SessionImpl>) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(session) = session.session() {
             report(session.stop_recording().wait());
         }
@@ -167,7 +167,7 @@ unsafe extern "C" fn PerfettoTracingSessionFlushAsync(
     callback: Option<SessionOnFlush>,
     user_arg: Argument,
 ) {
-    guard(|| {
+    guard_uncancelled(|| {
         let argument = session.as_argument();
         let call = move |success| {
             let (argument, user_arg) = (argument, user_arg);
@@ -185,7 +185,7 @@ unsafe extern "C" fn PerfettoTracingSessionFlushAsync(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionFlushBlocking(session: Ref<'_, SessionImpl>, timeout_ms: u32) -> bool {
-    guard(|| session.session().is_some_and(|session| session.flush(timeout(timeout_ms)).wait().is_ok()))
+    guard_uncancelled(|| session.session().is_some_and(|session| session.flush(timeout(timeout_ms)).wait().is_ok()))
 }
 
 #[unsafe(no_mangle)]
@@ -194,7 +194,7 @@ unsafe extern "C" fn PerfettoTracingSessionReadTraceBlocking(
     callback: Option<SessionOnRead>,
     user_arg: Argument,
 ) {
-    guard(|| {
+    guard_uncancelled(|| {
         let Some(callback) = callback else { return };
         let argument = session.as_argument();
         if let Some(session) = session.session() {
@@ -216,5 +216,5 @@ unsafe extern "C" fn PerfettoTracingSessionReadTraceBlocking(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionDestroy(session: Owned<SessionImpl>) {
-    guard(|| drop(session.take()))
+    guard_uncancelled(|| drop(session.take()))
 }

@@ -5,6 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use esatto_instances::Uncancelled;
+
 /// A function of the program that receives the messages.
 pub(crate) type Listener = Box<dyn Fn(&str) + Send + Sync>;
 
@@ -41,6 +43,7 @@ fn is_new(line: &str) -> bool {
 /// Reports a line of a forked child that ends, to stderr. A thread that was not copied may have had
 /// the lock of stderr, or one that the program's function takes, so neither is used.
 pub(crate) fn say_once_in_child(line: &str) {
+    let _uncancelled = Uncancelled::begin();
     #[cfg(unix)]
     if is_new(line) {
         use std::os::fd::AsFd as _;
@@ -56,6 +59,7 @@ pub(crate) fn say_once_in_child(line: &str) {
 
 /// Reports a line, unless it was reported before.
 pub(crate) fn say_once(line: String) {
+    let _uncancelled = Uncancelled::begin();
     if !is_new(&line) {
         return;
     }

@@ -4,6 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use esatto_instances::Uncancelled;
+
 /// A text that trace points refer to by number.
 ///
 /// Equal texts have the same number in the whole process. The process assigns the number at the
@@ -49,7 +51,11 @@ impl Name {
 type Texts = HashMap<&'static str, u32>;
 
 fn lock() -> MutexGuard<'static, Texts> {
-    static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(Mutex::default);
+    static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(|| {
+        // The table asks the system for random bytes.
+        let _uncancelled = Uncancelled::begin();
+        Mutex::default()
+    });
     TEXTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -18,7 +18,7 @@ pub use crate::category::{Foreign, Role};
 pub use crate::data_source::begin_end::{Open, begin, end};
 pub use crate::os::fork::{Guard, StaticMutex, StaticRwLock};
 pub use crate::sequence::Sequence;
-pub use esatto_instances::is_main_thread;
+pub use esatto_instances::{Uncancelled, is_main_thread};
 
 /// Enters a trace point and stays in it until [`leave`]. Meanwhile all other trace points of the
 /// thread do nothing. Returns `false` if the thread is already in a trace point, or about to end.

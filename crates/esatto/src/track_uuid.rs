@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use esatto_instances::Uncancelled;
+
 use crate::hash::{fnv, fnv_from};
 use crate::random::random;
 
@@ -53,6 +55,7 @@ const fn uuid_of_process(start_ticks: u64, pid: u32) -> u64 {
 /// Returns when this process started, in clock ticks since boot; a random number if `/proc` does
 /// not say.
 fn process_start_ticks() -> u64 {
+    let _uncancelled = Uncancelled::begin();
     std::fs::read("/proc/self/stat").ok().and_then(|stat| start_ticks(&stat)).unwrap_or_else(random)
 }
 

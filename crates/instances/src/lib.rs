@@ -40,6 +40,7 @@
 
 mod begun_instances;
 mod biased_lock;
+mod cancellation;
 mod main_thread;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
 mod membarrier;
@@ -56,6 +57,7 @@ mod writer;
 
 pub use begun_instances::BegunInstances;
 pub use biased_lock::{BiasedLock, Entered, register_barrier};
+pub use cancellation::Uncancelled;
 pub use main_thread::is_main_thread;
 #[cfg(esatto_loom)]
 pub use orderings::{Access, Requirement, Rule, Without};

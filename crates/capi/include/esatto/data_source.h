@@ -94,7 +94,8 @@ static inline bool esatto_data_source_register(struct esatto_data_source* source
  *
  * If there is no session, it costs a load and a branch. `it` is a struct esatto_iteration. You may
  * leave the block by break, return and goto, but not by longjmp. A trace point inside a trace point
- * does nothing. */
+ * does nothing. If the thread is cancelled in the block, an open packet is cut short or
+ * lost. */
 #define ESATTO_TRACE(source, it)                                                                                     \
   for (struct esatto_iteration it __attribute__((cleanup(esatto_iteration_end_))) = esatto_iteration_begin_(source); \
        it.at.tracer; esatto_iteration_next_(&it))

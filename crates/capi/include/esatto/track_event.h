@@ -14,7 +14,11 @@
 #define ESATTO_REGISTER(...) esatto_register_categories((struct esatto_category* const[]){__VA_ARGS__, NULL})
 
 /* Events. The category is a pointer. The name is not a null pointer. Any number of extras (see
- * below) follow it. If nothing records the category, the name and the extras are not evaluated. */
+ * below) follow it. If nothing records the category, the name and the extras are not evaluated.
+ *
+ * A signal handler may trace. If it interrupts a trace point of its thread, its events are dropped.
+ * A trace point is no cancellation point (pthread_cancel). A slice of a cancelled thread ends if
+ * the code is compiled with -fexceptions. */
 
 /* A slice, from here to the end of the block. It ends on the track on which it begins. */
 #define ESATTO_SLICE(category, ...)                                                                                        \

@@ -16,6 +16,9 @@
 // Events. The category is an esatto::Category, or a struct esatto_category of C. The name is a
 // `const char*` or a std::string. Any number of extras (see below) follow it. If nothing records
 // the category, the name and the extras are not evaluated.
+//
+// A signal handler may trace. If it interrupts a trace point of its thread, its events are dropped.
+// A trace point is no cancellation point (pthread_cancel).
 
 // (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
 // which it begins. The name of that track must still exist then.

@@ -14,7 +14,7 @@ use crate::abi::{CategoryDescriptor, TeOnCategory};
 use crate::data_symbols;
 use crate::ffi::{Argument, Ref};
 use crate::initialised::require_initialised;
-use crate::panic_guard::{guard, guard_or};
+use crate::panic_guard::{guard_or, guard_uncancelled};
 
 /// Categories that programs have destroyed. An equal one is used again.
 static DESTROYED: StaticMutex<ByKey<Vec<&'static CategoryImpl>>> =
@@ -22,7 +22,7 @@ static DESTROYED: StaticMutex<ByKey<Vec<&'static CategoryImpl>>> =
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTeInit() {
-    guard(|| {
+    guard_uncancelled(|| {
         require_initialised("PerfettoTeInit");
         data_symbols::publish_process_uuid(raw::process_uuid());
         any();
@@ -32,7 +32,7 @@ extern "C" fn PerfettoTeInit() {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplCreate(desc: Ref<'_, CategoryDescriptor<'_>>) -> *const CategoryImpl {
-    guard(|| {
+    guard_uncancelled(|| {
         any();
         let key = Key::of_descriptor(desc.get());
         let mut destroyed = DESTROYED.lock();
@@ -46,7 +46,7 @@ unsafe extern "C" fn PerfettoTeCategoryImplCreate(desc: Ref<'_, CategoryDescript
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTePublishCategories() {
-    guard(|| {
+    guard_uncancelled(|| {
         raw::publish();
     })
 }
@@ -66,7 +66,7 @@ unsafe extern "C" fn PerfettoTeCategoryImplSetCallback(
     callback: Option<TeOnCategory>,
     user_arg: Argument,
 ) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(category) = cat.get() {
             category.set_callback(callback.map(|callback| (callback, user_arg)));
         }
@@ -75,12 +75,12 @@ unsafe extern "C" fn PerfettoTeCategoryImplSetCallback(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplGetIid(cat: Ref<'static, CategoryImpl>) -> u64 {
-    guard(|| cat.get().map_or(0, |category| category.category().iid().into()))
+    guard_uncancelled(|| cat.get().map_or(0, |category| category.category().iid().into()))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplDestroy(cat: Ref<'static, CategoryImpl>) {
-    guard(|| {
+    guard_uncancelled(|| {
         let Some(destroyed) = cat.get().filter(|category| category.is_listed()) else { return };
         destroyed.set_callback(None);
         let category = destroyed.category();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::instance::{Instance, Registered};
 use super::source_type::DataSourceType;
 use crate::ffi::Ref;
-use crate::panic_guard::guard;
+use crate::panic_guard::guard_uncancelled;
 
 thread_local! {
     /// The instances that this thread has locked.
@@ -45,7 +45,7 @@ unsafe extern "C" fn PerfettoDsImplGetInstanceLocked(
     ds_impl: Ref<'static, DataSourceType>,
     inst_id: u32,
 ) -> *mut c_void {
-    guard(|| {
+    guard_uncancelled(|| {
         let registered = ds_impl.get().and_then(DataSourceType::registered);
         let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
             return ptr::null_mut();
@@ -63,7 +63,7 @@ unsafe extern "C" fn PerfettoDsImplGetInstanceLocked(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplReleaseInstanceLocked(ds_impl: Ref<'static, DataSourceType>, inst_id: u32) {
-    guard(|| {
+    guard_uncancelled(|| {
         let Some(registered) = ds_impl.get().and_then(DataSourceType::registered) else { return };
         let hold = LOCKED.try_with(|locked| {
             let mut locked = locked.borrow_mut();

@@ -6,7 +6,7 @@ use esatto::{Flush, Stop, raw};
 
 use super::instance::{FlushArgs, Instance, StopArgs};
 use crate::ffi::{Mut, Owned};
-use crate::panic_guard::guard;
+use crate::panic_guard::guard_uncancelled;
 
 /// `PerfettoDsAsyncStopper`.
 struct AsyncStopper {
@@ -20,7 +20,7 @@ struct AsyncFlusher(Flush);
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: Mut<'_, StopArgs>) -> Owned<AsyncStopper> {
-    guard(|| {
+    guard_uncancelled(|| {
         let Some(args) = args.get() else { return Owned::NULL };
         // SAFETY: the instance runs the callback that has these arguments.
         let instance = unsafe { &*args.instance };
@@ -37,7 +37,7 @@ unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: Mut<'_, StopArgs>) -> Ow
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsStopDone(stopper: Owned<AsyncStopper>) {
-    guard(|| {
+    guard_uncancelled(|| {
         let Some(stopper) = stopper.take() else { return };
         if stopper.process != raw::forks() {
             // It is the parent's, and another thread of the parent may have locked its mutexes. It
@@ -56,7 +56,7 @@ unsafe extern "C" fn PerfettoDsStopDone(stopper: Owned<AsyncStopper>) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: Mut<'_, FlushArgs>) -> Owned<AsyncFlusher> {
-    guard(|| {
+    guard_uncancelled(|| {
         let flush = args.get().and_then(|args| args.flush.take());
         flush.map_or(Owned::NULL, |flush| Owned::new(AsyncFlusher(flush)))
     })
@@ -64,7 +64,7 @@ unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: Mut<'_, FlushArgs>) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsFlushDone(flusher: Owned<AsyncFlusher>) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(flusher) = flusher.take() {
             flusher.0.complete();
         }

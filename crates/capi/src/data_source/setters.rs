@@ -8,14 +8,14 @@ use crate::abi::{
     DsOnClearState, DsOnCreateState, DsOnDeleteState, DsOnDestroy, DsOnFlush, DsOnSetup, DsOnStart, DsOnStop,
 };
 use crate::ffi::{Argument, Ref};
-use crate::panic_guard::guard;
+use crate::panic_guard::guard_uncancelled;
 
 /// Functions that set one callback.
 macro_rules! setters {
     ($($function:ident $member:ident: $type:ty;)*) => {
         $(#[unsafe(no_mangle)]
         unsafe extern "C" fn $function(ds_impl: Ref<'_, DataSourceType>, callback: Option<$type>) {
-            guard(|| {
+            guard_uncancelled(|| {
                 if let Some(ds) = ds_impl.get() {
                     ds.set(stringify!($function), |settings| settings.$member = callback);
                 }
@@ -39,7 +39,7 @@ setters! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsSetCbUserArg(ds_impl: Ref<'_, DataSourceType>, user_arg: Argument) {
-    guard(|| {
+    guard_uncancelled(|| {
         if let Some(ds) = ds_impl.get() {
             ds.set("PerfettoDsSetCbUserArg", |settings| settings.user_arg = user_arg);
         }
@@ -48,7 +48,7 @@ unsafe extern "C" fn PerfettoDsSetCbUserArg(ds_impl: Ref<'_, DataSourceType>, us
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicy(ds_impl: Ref<'_, DataSourceType>, policy: u32) -> bool {
-    guard(|| {
+    guard_uncancelled(|| {
         let exhausted = match policy {
             policy::DROP => BufferExhausted::Drop,
             // A library does not abort its host.
@@ -64,5 +64,7 @@ unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicyConfigurable(
     ds_impl: Ref<'_, DataSourceType>,
     configurable: u8,
 ) -> bool {
-    guard(|| ds_impl.get().is_some_and(|ds| ds.change(|settings| settings.exhausted_by_config = configurable == 1)))
+    guard_uncancelled(|| {
+        ds_impl.get().is_some_and(|ds| ds.change(|settings| settings.exhausted_by_config = configurable == 1))
+    })
 }

@@ -12,7 +12,7 @@ use super::settings::Settings;
 use crate::diagnostics;
 use crate::ffi::{Argument, Out, Owned, Ref, Slice};
 use crate::initialised::require_initialised;
-use crate::panic_guard::guard;
+use crate::panic_guard::guard_uncancelled;
 
 /// `PerfettoDsImpl`. Once it is registered, it lives for ever.
 pub(crate) struct DataSourceType {
@@ -111,7 +111,7 @@ fn decode(descriptor: Slice<'_, u8>) -> DataSourceDescriptor {
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoDsImplCreate() -> Owned<DataSourceType> {
-    guard(|| Owned::new(DataSourceType::new()))
+    guard_uncancelled(|| Owned::new(DataSourceType::new()))
 }
 
 /// Registers the type, which then lives for ever. If that fails, only the library still uses the
@@ -123,7 +123,7 @@ unsafe extern "C" fn PerfettoDsImplRegister(
     descriptor_begin: *const u8,
     descriptor_size: usize,
 ) -> bool {
-    guard(|| {
+    guard_uncancelled(|| {
         require_initialised("PerfettoDsImplRegister");
         let Some(ds) = ds_impl.get() else { return false };
         // SAFETY: the contract: `descriptor_begin` has `descriptor_size` bytes, or is null.
@@ -142,7 +142,7 @@ unsafe extern "C" fn PerfettoDsImplUpdateDescriptor(
     descriptor_begin: *const u8,
     descriptor_size: usize,
 ) {
-    guard(|| {
+    guard_uncancelled(|| {
         require_initialised("PerfettoDsImplUpdateDescriptor");
         let Some(registered) = ds_impl.get().and_then(|ds| ds.registered.get()) else { return };
         // SAFETY: the contract: `descriptor_begin` has `descriptor_size` bytes, or is null.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Returns true if the library and the programs are compiled for AddressSanitizer, as for `cargo
 /// xtask soak asan`.
@@ -34,11 +34,17 @@ pub(crate) fn library_folder() -> &'static Path {
     &FOLDER
 }
 
-/// Compiles a program of one file, with all warnings, and returns its path.
+/// Compiles a program of one file, with all warnings, and returns its path. Compiles it once: two
+/// tests may run it, and a file that is written cannot run.
 pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sound_{}", name.replace('.', "_")));
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = library_folder();
+    static COMPILED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if compiled.contains(&output) {
+        return output;
+    }
     let mut gcc = Command::new(if name.ends_with(".cc") { "g++" } else { "gcc" });
     gcc.arg(if name.ends_with(".cc") { "-std=c++17" } else { "-std=gnu11" });
     gcc.args(["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
@@ -47,6 +53,7 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     gcc.arg(package.join("tests/sound/c").join(name)).arg("-o").arg(&output);
     gcc.arg("-L").arg(folder).arg(format!("-Wl,-rpath,{}", folder.display())).args(options);
     succeed(&mut gcc);
+    compiled.push(output.clone());
     output
 }
 

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use esatto_instances::Uncancelled;
+
 use super::{Category, Form, MAX_GROUP};
 
 /// The most categories that are made, because they are never freed.
@@ -31,7 +33,11 @@ pub(super) fn find(name: &str, tags: &[&str]) -> &'static Category {
 type Categories = HashMap<Key, &'static Category>;
 
 fn lock() -> MutexGuard<'static, Categories> {
-    static CATEGORIES: LazyLock<Mutex<Categories>> = LazyLock::new(Mutex::default);
+    static CATEGORIES: LazyLock<Mutex<Categories>> = LazyLock::new(|| {
+        // The table asks the system for random bytes.
+        let _uncancelled = Uncancelled::begin();
+        Mutex::default()
+    });
     CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

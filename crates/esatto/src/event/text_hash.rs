@@ -3,6 +3,8 @@
 use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
 
+use esatto_instances::Uncancelled;
+
 /// Makes hashers that need two multiplications for a short text. Two secret numbers are part of the
 /// hash, so that an attacker who chooses the texts cannot choose their places in a table.
 #[derive(Clone, Debug)]
@@ -13,6 +15,8 @@ pub(crate) struct TextHashState {
 
 impl Default for TextHashState {
     fn default() -> Self {
+        // The first state of a thread asks the system for random bytes.
+        let _uncancelled = Uncancelled::begin();
         let random = RandomState::new();
         Self { seed: random.hash_one(0_u8), multiplier: random.hash_one(1_u8) | 1 }
     }

@@ -27,8 +27,10 @@ pub(crate) fn is_reliable() -> bool {
         /// The kernel's name of the counter.
         const NAME: &str = if cfg!(target_arch = "x86_64") { "tsc" } else { "arch_sys_counter" };
         const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
-            && std::fs::read_to_string(FILE).is_ok_and(|name| name.trim_end() == NAME)
+        cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) && {
+            let _uncancelled = esatto_instances::Uncancelled::begin();
+            std::fs::read_to_string(FILE).is_ok_and(|name| name.trim_end() == NAME)
+        }
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     false

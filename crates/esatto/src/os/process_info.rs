@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
 
+use esatto_instances::Uncancelled;
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
 
 /// The longest thread name of Linux.
@@ -15,6 +16,7 @@ const NAME_SIZE: usize = 16;
 fn command_line() -> &'static [Vec<u8>] {
     static LINE: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     LINE.get_or_init(|| {
+        let _uncancelled = Uncancelled::begin();
         let bytes = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
         bytes.split(|&b| b == 0).map(<[u8]>::to_vec).collect()
@@ -129,6 +131,7 @@ impl Thread {
     }
 
     fn named_by(tid: u32, path: &str) -> Self {
+        let _uncancelled = Uncancelled::begin();
         let mut name = [0; NAME_SIZE];
         // One read returns the name and the end of its line.
         let read = File::open(path).and_then(|mut comm| comm.read(&mut name)).unwrap_or(0);

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use esatto_instances::Uncancelled;
 use esatto_shm::Notify;
 
 use super::losses;
@@ -57,6 +58,11 @@ impl Notify for CommitSchedule {
                 self.waker.wake();
             }
         }
+    }
+
+    fn stall(&self, duration: Duration) {
+        let _uncancelled = Uncancelled::begin();
+        thread::sleep(duration);
     }
 
     fn on_scarce(&self, exhausted: bool) {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use esatto_instances::Uncancelled;
 use esatto_ipc::sys::{PollFd, poll};
 
 use crate::os::kernel;
@@ -28,6 +29,7 @@ impl Waker {
 
     pub(crate) fn wake(&self) {
         if !self.0.pending.swap(true, Ordering::AcqRel) {
+            let _uncancelled = Uncancelled::begin();
             // Fails only if the counter is full, which also wakes.
             let _ = rustix::io::write(&self.0.fd, &1_u64.to_ne_bytes());
         }
