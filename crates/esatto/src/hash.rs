@@ -18,6 +18,13 @@ pub(crate) const fn fnv_from(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
+/// Returns a hash of a number: one number for each, in which every bit depends on all bits.
+pub(crate) const fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use esatto_instances::Uncancelled;
 
-use crate::hash::{fnv, fnv_from};
+use crate::hash::{fnv, fnv_from, mix};
 use crate::random::random;
 
 pub(crate) const COUNTER_MAGIC: u64 = 0xb1a4_a67d_7970_839e;
@@ -46,6 +46,14 @@ pub(crate) fn forget_process() {
 /// Returns the track id of a thread of this process.
 pub(crate) fn thread_uuid(tid: u32) -> u64 {
     process_uuid() ^ u64::from(tid)
+}
+
+/// Returns the part that a parent has in the ids of tracks below it.
+///
+/// Below the process, or nothing, it is the parent itself, as in all libraries. Elsewhere it is
+/// mixed, so that ids and names of two levels cannot cancel each other.
+pub(crate) fn parent_part(parent: u64) -> u64 {
+    if parent == 0 || parent == process_uuid() { parent } else { mix(parent) }
 }
 
 const fn uuid_of_process(start_ticks: u64, pid: u32) -> u64 {

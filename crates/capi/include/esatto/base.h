@@ -129,6 +129,16 @@ static inline uint64_t esatto_hash_(const char* text) {
   return hash;
 }
 
+/* Returns the part that a parent has in the uuids of tracks below it. Each uuid is this part ^ id ^
+ * hash of the name. Below the process, or nothing, it is the one of Perfetto's functions. Elsewhere
+ * the parent is mixed, so that ids and names of two levels cannot cancel each other. */
+static inline uint64_t esatto_parent_part_(uint64_t parent) {
+  if (!parent || parent == esatto_process_track()) return parent;
+  parent = (parent ^ parent >> 30) * 0xbf58476d1ce4e5b9u;
+  parent = (parent ^ parent >> 27) * 0x94d049bb133111ebu;
+  return parent ^ parent >> 31;
+}
+
 #define ESATTO_COUNTER_MAGIC_ 0xb1a4a67d7970839eu
 #define ESATTO_STATE_MAGIC_ 0x9b6c5d2f1e3a47c8u
 

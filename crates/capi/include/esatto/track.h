@@ -35,7 +35,7 @@ enum esatto_track_kind {
 /* Properties of a track. Null and 0 stand for none. */
 struct esatto_track_options {
   uint64_t parent;  /* esatto_process_track(), or esatto_thread_track() of this thread; 0: no process */
-  uint64_t id;      /* distinguishes tracks with the same name */
+  uint64_t id;      /* distinguishes tracks with the same name and parent */
   const char* unit; /* unit of a counter's values */
   /* The track above it, instead of `parent`. It needs no events of its own, and may be closed
    * before this one. */
@@ -118,7 +118,7 @@ static inline bool esatto_track_open(struct esatto_track* track, enum esatto_tra
   parent = options->below ? options->below->impl.uuid : options->parent;
   track->chain = NULL;
   track->links = NULL;
-  track->impl.uuid = parent ^ options->id ^ esatto_hash_(name);
+  track->impl.uuid = esatto_parent_part_(parent) ^ options->id ^ esatto_hash_(name);
   if (kind == ESATTO_TRACK_OF_VALUES) track->impl.uuid ^= ESATTO_COUNTER_MAGIC_;
   if (kind == ESATTO_TRACK_OF_STATES) track->impl.uuid ^= ESATTO_STATE_MAGIC_;
   esatto_buffer_open(&buffer);
@@ -157,6 +157,42 @@ static inline struct PerfettoTeHlExtra* esatto_put_on_(union esatto_on_* to, con
     to->alone.track = &track->impl;
   }
   return &to->header;
+}
+
+/* Sets the id of a track for the library, which computes the uuid as parent ^ id ^ hash of the
+ * name. Returns the uuid. */
+static inline uint64_t esatto_set_apart_(uint64_t* id, uint64_t parent, const char* name) {
+  const uint64_t uuid = esatto_parent_part_(parent) ^ *id ^ esatto_hash_(name ? name : "");
+  *id ^= parent ^ esatto_parent_part_(parent);
+  return uuid;
+}
+
+/* Sets the ids of nested tracks, up to a null pointer, in copies of the named ones. */
+static inline void esatto_set_levels_apart_(struct PerfettoTeHlNestedTrack** tracks, struct PerfettoTeHlNestedTrackNamed* copy) {
+  uint64_t uuid = 0;
+  for (; *tracks; tracks++) {
+    void* track = *tracks;
+    switch ((*tracks)->type) {
+      case PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS:
+        uuid = esatto_process_track();
+        break;
+      case PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD:
+        uuid = esatto_thread_track();
+        break;
+      case PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED:
+        uuid = ((struct PerfettoTeHlNestedTrackRegistered*)track)->track->uuid;
+        break;
+      case PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROTO:
+        uuid ^= ((struct PerfettoTeHlNestedTrackProto*)track)->id;
+        break;
+      case PERFETTO_TE_HL_NESTED_TRACK_TYPE_NAMED:
+        *copy = *(struct PerfettoTeHlNestedTrackNamed*)track;
+        uuid = esatto_set_apart_(&copy->id, uuid, copy->name);
+        *tracks = &copy->header;
+        copy++;
+        break;
+    }
+  }
 }
 
 /* The extra of an event on a track of a counter or states that is identified by its name only. */

@@ -106,11 +106,13 @@
 /* On a track below esatto_process_track() or esatto_thread_track(), or of no process if the parent
  * is 0. Below a track that is an object: see ESATTO_ON_NESTED. */
 #define ESATTO_ON_NAMED_UNDER(parent, name, id) \
-  ESATTO_EXTRA_(NamedTrack, {PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false)
+  esatto_named_under_(&(struct PerfettoTeHlExtraNamedTrack){{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false})
 /* On the last of these tracks. Each is below the one before, and needs no events of its own. */
-#define ESATTO_ON_NESTED(...)                                     \
-  ESATTO_EXTRA_(NestedTracks, {PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, \
-                (struct PerfettoTeHlNestedTrack* const[]){__VA_ARGS__, NULL})
+#define ESATTO_ON_NESTED(...)                                                                                            \
+  esatto_nested_(&(struct PerfettoTeHlExtraNestedTracks){{PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, NULL},               \
+                 (struct PerfettoTeHlNestedTrack*[]){__VA_ARGS__, NULL},                                                 \
+                 (struct PerfettoTeHlNestedTrackNamed[sizeof((struct PerfettoTeHlNestedTrack*[]){__VA_ARGS__}) / sizeof(void*)]){ \
+                     {{0}, NULL, 0, false, 0, 0, 0, NULL, 0}})
 #define ESATTO_NEST_PROCESS (&(struct PerfettoTeHlNestedTrack){PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS})
 #define ESATTO_NEST_THREAD (&(struct PerfettoTeHlNestedTrack){PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD})
 /* A track that is an object. Name those above it before it. */
@@ -185,6 +187,18 @@
     struct esatto_category* const esatto_category_ = (category);                              \
     if (esatto_is_enabled(esatto_category_)) PerfettoTeHlEmitImpl(esatto_category_->impl, type, name, __VA_ARGS__); \
   } while (0)
+
+static inline struct PerfettoTeHlExtra* esatto_named_under_(struct PerfettoTeHlExtraNamedTrack* track) {
+  esatto_set_apart_(&track->id, track->parent_uuid, track->name);
+  return &track->header;
+}
+
+static inline struct PerfettoTeHlExtra* esatto_nested_(struct PerfettoTeHlExtraNestedTracks* to, struct PerfettoTeHlNestedTrack** tracks,
+                                                       struct PerfettoTeHlNestedTrackNamed* copies) {
+  esatto_set_levels_apart_(tracks, copies);
+  to->tracks = tracks;
+  return &to->header;
+}
 
 struct esatto_slice_ {
   struct esatto_category* category;

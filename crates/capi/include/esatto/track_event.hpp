@@ -242,6 +242,7 @@ auto on(Track&&) = delete;
 // and 0 stands for none. The id distinguishes tracks with the same name. Below an esatto::Track:
 // see on_nested.
 inline auto on_named(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
+  esatto_set_apart_(&id, parent, name);
   return detail::Plain{PerfettoTeHlExtraNamedTrack{{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false}};
 }
 
@@ -273,12 +274,14 @@ class Nested {
   explicit Nested(const Tracks&... tracks) : tracks_(tracks...), extra_{{PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, nullptr} {}
   PerfettoTeHlExtra* extra() {
     std::apply([this](Tracks&... tracks) { chain_ = {nested_header(tracks)..., nullptr}; }, tracks_);
+    esatto_set_levels_apart_(chain_.data(), named_.data());
     return extra_.tracks = chain_.data(), &extra_.header;
   }
 
  private:
   std::tuple<Tracks...> tracks_;
   std::array<PerfettoTeHlNestedTrack*, sizeof...(Tracks) + 1> chain_{};
+  std::array<PerfettoTeHlNestedTrackNamed, sizeof...(Tracks)> named_{};
   PerfettoTeHlExtraNestedTracks extra_;
 };
 

@@ -19,3 +19,4 @@ mod test_events;
 mod trace_points_do_not_allocate;
 mod track_events_are_read_as_they_were_written;
 mod tracks_below_groups_are_shown;
+mod tracks_of_levels_are_apart;

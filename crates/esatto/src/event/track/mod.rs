@@ -192,7 +192,8 @@ impl Track {
     /// it depends on the thread.
     #[must_use]
     pub fn uuid(&self) -> u64 {
-        self.seed ^ self.parent_uuid()
+        let parent = self.parent_uuid();
+        self.seed ^ if self.is_process_or_thread() { parent } else { track_uuid::parent_part(parent) }
     }
 
     fn parent_uuid(&self) -> u64 {

@@ -25,7 +25,10 @@ fn identifiers_follow_the_spec() {
     assert_eq!(Track::of_this_thread().uuid(), process ^ tid);
     assert_eq!(Track::with_name("mytrack", 0).uuid(), MYTRACK ^ NAMED_TRACK_MAGIC ^ process);
     assert_eq!(Track::with_name("mytrack", 5).at_root().uuid(), 5 ^ MYTRACK ^ NAMED_TRACK_MAGIC);
-    assert_eq!(Track::with_name("mytrack", 0).in_this_thread().uuid(), MYTRACK ^ NAMED_TRACK_MAGIC ^ process ^ tid);
+    assert_eq!(
+        Track::with_name("mytrack", 0).in_this_thread().uuid(),
+        MYTRACK ^ NAMED_TRACK_MAGIC ^ crate::hash::mix(process ^ tid)
+    );
     assert_eq!(Track::dynamic("mytrack", 5).uuid(), Track::with_name("mytrack", 5).uuid());
     assert_eq!(CounterTrack::new("mytrack").track().uuid(), MYTRACK ^ COUNTER_MAGIC ^ process);
     assert_eq!(CounterTrack::dynamic("mytrack").track().uuid(), CounterTrack::new("mytrack").track().uuid());
@@ -39,15 +42,39 @@ static STATIC: Track = Track::with_name("static parent", 0);
 #[test]
 fn the_id_of_a_child_depends_on_its_parent() {
     let parent = Track::global(8);
-    assert_eq!(Track::process(3).child_of(&parent).uuid(), 3 ^ 8);
+    assert_eq!(Track::process(3).child_of(&parent).uuid(), 3 ^ crate::hash::mix(8));
     static CHILD: Track = Track::process(3).within(&STATIC);
-    assert_eq!(CHILD.uuid(), 3 ^ STATIC.uuid());
+    assert_eq!(CHILD.uuid(), 3 ^ crate::hash::mix(STATIC.uuid()));
+    assert_eq!(Track::process(3).child_of(&Track::of_process()).uuid(), Track::process(3).uuid());
+    assert_eq!(Track::process(3).child_of(&Track::of_this_thread()).uuid(), Track::process(3).in_this_thread().uuid());
     assert_eq!(CHILD.uuid(), Track::process(3).child_of(&STATIC).uuid());
     let moved = Track::process(3).child_of(&parent).at_root();
     assert_eq!((moved.uuid(), moved.parent_track().is_none()), (3, true), "the last one counts");
     assert_eq!(CHILD.parent_track().map(Track::uuid), Some(STATIC.uuid()));
     let worker = std::thread::spawn(|| Track::of_this_thread().uuid()).join().expect("ends");
     assert_ne!(worker, Track::of_this_thread().uuid());
+}
+
+/// All ids are exclusive ors, so equal parts of two levels would cancel each other.
+#[test]
+fn equal_ids_and_names_of_two_levels_are_different_tracks() {
+    let mut all = vec![track_uuid::process_uuid(), Track::of_this_thread().uuid()];
+    for id in 0..4 {
+        let connection = Track::with_name("connection", id);
+        all.extend([&connection, &Track::with_name("stream", id).child_of(&connection)].map(Track::uuid));
+        all.push(Track::with_name("connection", id).child_of(&connection).uuid());
+        all.push(Track::process(id + 1).child_of(&Track::process(id + 1)).uuid());
+        all.push(CounterTrack::with_id("stream", id).child_of(&connection).track().uuid());
+    }
+    let swapped = [("a", "b"), ("b", "a")]
+        .map(|(one, other)| Track::with_name(one, 0).child_of(&Track::with_name(other, 0)).uuid());
+    all.extend(swapped);
+    // Numbers of threads that are the ids of their tracks.
+    all.extend([77, 78].map(|tid| Track::with_name("queue", tid.into()).child_of(&Track::of_thread(tid)).uuid()));
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "{all:x?}");
 }
 
 #[test]
