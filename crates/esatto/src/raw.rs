@@ -96,6 +96,12 @@ pub fn flush() {
     record::flush();
 }
 
+/// Counts the end of a slice that is not recorded, because the slice is not open on this thread.
+/// Tells the program's author once, with the remedy.
+pub fn ignore_end(category: &'static Category, remedy: &str) {
+    record::ignore_end(category, remedy);
+}
+
 /// Returns the number of forks between the first process that traced and this one.
 #[must_use]
 pub fn forks() -> u32 {

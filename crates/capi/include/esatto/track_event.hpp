@@ -5,6 +5,7 @@
 #define ESATTO_TRACK_EVENT_HPP_
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -21,7 +22,9 @@
 // A trace point is no cancellation point (pthread_cancel).
 
 // (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
-// which it begins. The name of that track must still exist then.
+// which it begins. The name of that track must still exist then. Without a track it is a slice of
+// the thread, which ends with the slice around it if the block ends later or on another thread, as
+// in a coroutine. A line on stderr says so once. Pass a track there.
 #define ESATTO_SLICE(category, ...)                       \
   ::esatto::Slice ESATTO_UNIQUE_(esatto_slice_){category}; \
   if (ESATTO_UNIQUE_(esatto_slice_).is_recorded()) ESATTO_UNIQUE_(esatto_slice_).begin(__VA_ARGS__)
@@ -450,6 +453,77 @@ void emit_state(const esatto_category& category, const Thing& thing, const State
 
 }  // namespace detail
 
+namespace detail {
+
+// The open slices of a thread that have no track of their own. An end names no slice: it ends the
+// innermost one. So a slice may record its end only if it is the innermost one of its thread. That
+// is not sure in coroutines.
+class OpenSlices {
+ public:
+  // The place of a slice. Each number is that of one slice of the program.
+  struct Place {
+    uint64_t number;
+    uint32_t depth;
+  };
+
+  // Those of the calling thread, shared by all objects of the program. Not inlined, because
+  // compilers keep addresses of thread_local variables while a coroutine is suspended.
+  __attribute__((noinline, visibility("default"))) static OpenSlices& here() {
+    static thread_local OpenSlices slices;
+    return slices;
+  }
+
+  Place begin(PerfettoTeCategoryImpl* category) {
+    if (__builtin_expect(!next_, false)) next_ = first_number();
+    if (__builtin_expect(depth_ < kRemembered, true)) slices_[depth_] = {next_, category};
+    return {next_++, depth_++};
+  }
+
+  // Ends the slices in this one that have no end yet. Returns false if this one is not open here.
+  bool end(Place place) {
+    if (__builtin_expect(depth_ != place.depth + 1 || place.depth >= kRemembered || slices_[place.depth].number != place.number, false)) {
+      return end_slowly(place);
+    }
+    depth_ = place.depth;
+    return true;
+  }
+
+ private:
+  struct Open {
+    uint64_t number;
+    PerfettoTeCategoryImpl* category;
+  };
+
+  __attribute__((noinline, cold)) bool end_slowly(Place place) {
+    const bool is_open = place.depth < depth_ && (place.depth >= kRemembered || slices_[place.depth].number == place.number);
+    if (is_open) {
+      for (uint32_t i = depth_; i-- > place.depth + 1;) {
+        PerfettoTeHlExtra* const none[] = {nullptr};
+        if (i < kRemembered) PerfettoTeHlEmitImpl(slices_[i].category, PERFETTO_TE_TYPE_SLICE_END, nullptr, none);
+      }
+      depth_ = place.depth;
+    }
+    return is_open;
+  }
+
+  static uint64_t first_number() {
+    static std::atomic<uint64_t> threads{0};
+    return (threads.fetch_add(1, std::memory_order_relaxed) << 40) + 1;
+  }
+
+  // Deeper slices are only counted.
+  static constexpr uint32_t kRemembered = 32;
+
+  uint64_t next_ = 0;
+  uint32_t depth_ = 0;
+  Open slices_[kRemembered] = {};
+};
+
+// An extra of the library. With it, an end is counted instead of recorded.
+inline PerfettoTeHlExtra not_open{0x45730001};
+
+}  // namespace detail
+
 // A slice that ends when it goes out of scope. ESATTO_SLICE declares one.
 class [[nodiscard]] Slice {
  public:
@@ -468,6 +542,7 @@ class [[nodiscard]] Slice {
   void begin(const Name& name, Extras&&... extras) {
     (remember(extras), ...);
     detail::emit_named(*category_, PERFETTO_TE_TYPE_SLICE_BEGIN, name, extras...);
+    if (!track_.header.type) place_ = detail::OpenSlices::here().begin(category_->impl);
     // Not before: an argument may have thrown an exception.
     has_begun_ = true;
   }
@@ -476,7 +551,11 @@ class [[nodiscard]] Slice {
   void end() {
     PerfettoTeHlExtra* extras[] = {nullptr, nullptr, nullptr};
     PerfettoTeHlExtra** next = extras;
-    if (track_.header.type) *next++ = &track_.header;
+    if (track_.header.type) {
+      *next++ = &track_.header;
+    } else if (__builtin_expect(!detail::OpenSlices::here().end(place_), false)) {
+      *next++ = &detail::not_open;
+    }
     if (name_) {
       // It ends where it began: in the sessions that record this category.
       category_name name(*name_);
@@ -501,6 +580,8 @@ class [[nodiscard]] Slice {
 
   esatto_category* category_;
   bool has_begun_ = false;
+  // Its place among the slices of its thread, if it has no track.
+  detail::OpenSlices::Place place_{0, 0};
   // The name of a category that is known at run time only.
   std::unique_ptr<std::string> name_;
   union {

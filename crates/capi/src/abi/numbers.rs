@@ -51,6 +51,8 @@ pub(crate) mod extra {
     pub(crate) const NESTED_TRACKS: u32 = 19;
     pub(crate) const CORRELATION_ID: u32 = 20;
     pub(crate) const CORRELATION_ID_STR: u32 = 21;
+    /// Of Esatto's headers: the slice is not open on this thread. Other libraries ignore it.
+    pub(crate) const NOT_OPEN: u32 = 0x4573_0001;
 }
 
 /// `enum PerfettoTeHlNestedTrackType`.

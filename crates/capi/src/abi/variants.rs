@@ -56,6 +56,7 @@ variants! {
         NestedTracks = extra::NESTED_TRACKS => ExtraNestedTracks<'a>,
         CorrelationId = extra::CORRELATION_ID => ExtraCorrelationId,
         CorrelationIdStr = extra::CORRELATION_ID_STR => ExtraCorrelationIdStr<'a>,
+        NotOpen = extra::NOT_OPEN,
     }
 }
 

@@ -75,6 +75,10 @@ fn emit(
 ) -> bool {
     let mut event = Extras::new(kind);
     event.read(extras, in_full);
+    if event.is_not_open {
+        raw::ignore_end(category.category(), "pass a track to `ESATTO_SLICE` in coroutines (`esatto::on(…)`)");
+        return true;
+    }
     let dynamic = event.dynamic_category;
     // A signal handler may have interrupted a search for such a category, which holds a lock. Then
     // the thread is closed.

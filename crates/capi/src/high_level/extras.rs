@@ -24,6 +24,8 @@ pub(super) struct Extras<'a> {
     pub(super) dynamic_category: Option<Ref<'a, CategoryDescriptor<'a>>>,
     pub(super) fields: InlineList<FieldExtra<'a>, 4>,
     pub(super) flush: bool,
+    /// The event is the end of a slice that is not open on this thread.
+    pub(super) is_not_open: bool,
 }
 
 impl<'a> Extras<'a> {
@@ -39,6 +41,7 @@ impl<'a> Extras<'a> {
             dynamic_category: None,
             fields: InlineList::new(),
             flush: false,
+            is_not_open: false,
         }
     }
 
@@ -102,6 +105,7 @@ impl<'a> Extras<'a> {
                     self.fields.push(FieldExtra::CorrelationText(id));
                 }
             }
+            ExtraVariant::NotOpen => self.is_not_open = self.kind == Kind::SliceEnd,
             ExtraVariant::Unknown => {}
         }
     }

@@ -14,6 +14,7 @@ mod pieces_of_a_trace_are_one_together;
 mod programs_for_v59_work;
 mod run;
 mod shared_objects_trace_with_the_programs_library;
+mod slices_end_on_their_thread;
 mod symbols_are_those_of_the_contract;
 mod test_events;
 mod trace_points_do_not_allocate;

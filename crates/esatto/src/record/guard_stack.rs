@@ -109,25 +109,35 @@ impl OpenSlice {
         let is_open = STACK.with(|stack| stack.pop_slowly(self));
         if !is_open {
             IGNORED.fetch_add(1, Ordering::Relaxed);
-            report(category);
+            report(format_args!(
+                "a slice in the category `{}` has a wrong end, because its guard was dropped after the guard of a \
+                 slice around it, or on another thread: drop the guards of `slice!` in reverse order, and do not keep \
+                 them across `.await` (use `async_slice!` or `#[esatto::trace]` there)",
+                category.name()
+            ));
         }
         is_open
     }
 }
 
+/// Counts an end that is not recorded, because its slice is not open on this thread. Reports it.
+#[cold]
+pub(crate) fn ignore_end(category: &'static Category, remedy: &str) {
+    IGNORED.fetch_add(1, Ordering::Relaxed);
+    report(format_args!(
+        "a slice in the category `{}` has a wrong end, because it ended on another thread than it began, or after the slice around it: {remedy}",
+        category.name()
+    ));
+}
+
 /// Reports the mistake to the program's author.
-fn report(category: &'static Category) {
+fn report(mistake: core::fmt::Arguments<'_>) {
     if !Gate::is_open() {
         return;
     }
     // A signal handler that traces must not wait for the lock of the lines.
     let _closed = Gate::close();
-    diagnostics::say_once(format!(
-        "a slice in the category `{}` has a wrong end, because its guard was dropped after the guard of a slice around \
-         it, or on another thread: drop the guards of `slice!` in reverse order, and do not keep them across `.await` \
-         (use `async_slice!` or `#[esatto::trace]` there)",
-        category.name()
-    ));
+    diagnostics::say_once(mistake.to_string());
 }
 
 thread_local! {

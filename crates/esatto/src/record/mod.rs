@@ -11,7 +11,7 @@ pub(crate) mod trace_point;
 
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use guard_stack::OpenSlice;
-pub(crate) use guard_stack::ignored_ends;
+pub(crate) use guard_stack::{ignore_end, ignored_ends};
 pub use lanes::{Lane, Lanes};
 pub use open_slice::Begun;
 pub use slice::{SliceGuard, TrackSliceGuard, begin_enabled, begin_enabled_as, begin_plain};
