@@ -39,6 +39,11 @@ fn record(recorder: &Recorder) {
     for _ in 0..2 {
         on(&Track::unique("request"), "unique");
     }
+    // Equal ids on two levels.
+    for id in [1, 2] {
+        let connection = Track::with_name("connection", id);
+        on(&Track::with_name("stream", id).child_of(&connection), &format!("stream {id}"));
+    }
     let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     std::thread::spawn(move || {
         Track::of_this_thread().named("renamed thread").describe_now();
@@ -63,7 +68,7 @@ fn check(trace: &Trace) {
 fn check_one(trace: &Trace) {
     let [slices, threads, processes] = trace.query([
         "select slice.name as slice, track.name as track, parent.name as parent, grand.name as grand, thread_track.utid as utid,
-                process_track.upid as upid, slice.dur as dur
+                process_track.upid as upid, slice.dur as dur, slice.track_id as track_id
             from slice join track on slice.track_id = track.id
                 left join track parent on track.parent_id = parent.id left join track grand on parent.parent_id = grand.id
                 left join thread_track on thread_track.id = track.id left join process_track on process_track.id = track.id",
@@ -81,6 +86,8 @@ fn check_one(trace: &Trace) {
         assert_eq!(lane(name), (track, "", ""));
         assert!(!of(name).is_null("upid"), "{name} belongs to the process");
     }
+    assert_eq!([lane("stream 1"), lane("stream 2")], [("stream", "connection", ""); 2]);
+    assert_ne!(of("stream 1").int("track_id"), of("stream 2").int("track_id"));
     for name in ["global", "everywhere"] {
         assert_eq!(lane(name), (name, "", ""));
         assert!(of(name).is_null("upid") && of(name).is_null("utid"), "{name} belongs to nothing");
