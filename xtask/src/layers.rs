@@ -68,6 +68,7 @@ const INSIDE: &[(&str, &[&str])] = &[
             "backend",
             "record",
             "sequence",
+            "slice_stack",
             "destination",
             "event",
             "category",

@@ -209,6 +209,7 @@ pub mod raw;
 mod record;
 mod sequence;
 mod session;
+mod slice_stack;
 mod start_times;
 mod trace_point_gate;
 mod track_uuid;
@@ -261,8 +262,10 @@ pub mod __private {
     pub use crate::process::InProcessFeature;
     pub use crate::record::async_slice::{AsyncSite, call};
     pub use crate::record::{
-        OpenSlice, begin_enabled, begin_enabled_as, begin_plain, record_enabled, record_enabled_as, record_plain,
+        begin_enabled, begin_enabled_as, begin_plain, close_enabled, close_enabled_as, close_plain, open_enabled,
+        open_enabled_as, open_plain, record_enabled, record_enabled_as, record_plain,
     };
+    pub use crate::slice_stack::OpenSlice;
 
     /// Refuses a literal name in which braces look like those of a format string, when the macro is
     /// compiled.

@@ -133,16 +133,40 @@ macro_rules! slice {
 ///
 /// `begin!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see
 /// [`slice!`](crate::slice!).
+///
+/// Inside of a guard of `slice!` or `#[esatto::trace]`, a slice on the track of the thread ends
+/// with the guard's slice at the latest. If `return` or `?` skips its `end!`, a line on stderr says
+/// so once, and [`losses`](crate::losses) counts it.
 #[doc(alias = "enter", alias = "TRACE_EVENT_BEGIN")]
 #[macro_export]
 macro_rules! begin {
-    ($($rest:tt)*) => {{
-        $crate::__event!(SliceBegin, $($rest)*);
+    ($category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
+    (category: $category:expr, track: $($rest:tt)*) => {{
+        $crate::__event!(SliceBegin, category: $category, track: $($rest)*);
+    }};
+    (category: $category:expr, $($rest:tt)*) => {{
+        let category: &'static $crate::Category = $category;
+        $crate::__named!((begin category), (), [], $($rest)*);
+    }};
+    ($category:expr, track: $($rest:tt)*) => {{
+        $crate::__event!(SliceBegin, $category, track: $($rest)*);
+    }};
+    ($($category:expr $(,)?)?) => {
+        $crate::__missing_name!()
+    };
+    ($category:expr, $($rest:tt)*) => {{
+        $crate::__named!((begin), $category, [], $($rest)*);
     }};
 }
 
 /// Ends the innermost slice of the track: `end!(CATEGORY [, track: &track] [, argument]… [, |event|
 /// …])`. The arguments are those of [`slice!`](crate::slice!) and are added to the slice.
+///
+/// On the track of the thread, it never ends the slice of a guard, nor one around it. An `end!`
+/// that would do so is ignored. A line on stderr says so once, and [`losses`](crate::losses) counts
+/// it.
 #[doc(alias = "exit", alias = "close", alias = "TRACE_EVENT_END")]
 #[macro_export]
 macro_rules! end {
@@ -158,13 +182,13 @@ macro_rules! end {
     }};
     (category: $category:expr $(, $($rest:tt)*)?) => {{
         let category: &'static $crate::Category = $category;
-        $crate::__arguments!((SliceEnd category), (), None, [], [], $($($rest)*)?);
+        $crate::__arguments!((end category), (), None, [], [], $($($rest)*)?);
     }};
     ($category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
         $crate::__arguments!(SliceEnd, $category, None, [], [$crate::Arg::Track($track)], $($($rest)*)?);
     }};
     ($category:expr $(, $($rest:tt)*)?) => {{
-        $crate::__arguments!(SliceEnd, $category, None, [], [], $($($rest)*)?);
+        $crate::__arguments!((end), $category, None, [], [], $($($rest)*)?);
     }};
 }
 
@@ -428,8 +452,10 @@ macro_rules! __literal_category {
 }
 
 /// The name of an event: `(kind, category, [arguments so far], name [, arguments])`. The kind is a
-/// [`Kind`](crate::Kind), or, in parentheses, a kind with the variable that holds the category. The
-/// kind `guard`, always in parentheses, is a begin of a slice with a [guard](crate::SliceGuard).
+/// [`Kind`](crate::Kind), or, in parentheses, a kind with the variable that holds the category. These
+/// kinds are always in parentheses: `guard` is a begin of a slice with a
+/// [guard](crate::SliceGuard), and `begin` and `end` are those of `begin!` and `end!` on the track
+/// of the thread.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __named {
@@ -659,8 +685,9 @@ macro_rules! __key {
     }};
 }
 
-/// The trace point itself. Its value is a bit mask of the instances that record the event, and for
-/// the kind `(guard)` an [`OpenSlice`](crate::__private::OpenSlice).
+/// The trace point itself. Its value is a bit mask of the instances that record the event, for the
+/// kind `(guard)` an [`OpenSlice`](crate::__private::OpenSlice), and for `(begin)` and `(end)`
+/// nothing.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __record {
@@ -689,6 +716,48 @@ macro_rules! __record {
             $crate::__private::begin_enabled(&SITE, &mut [$($arg),*])
         } else {
             $crate::__private::OpenSlice::NONE
+        }
+    }};
+    ((begin $category:ident), $none:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site =
+            $crate::Site::new($crate::Category::of_argument(), $crate::Kind::SliceBegin, $name, &NAMES);
+        if $crate::Category::is_enabled($category) {
+            $crate::__private::open_enabled_as($category, &SITE, &mut [$crate::Arg::Category($category), $($arg),*]);
+        }
+    }};
+    ((begin), $category:expr, $name:expr, [], []) => {{
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::SliceBegin, $name, &[]);
+        if $crate::Category::may_be_enabled(&$category) {
+            $crate::__private::open_plain(&SITE);
+        }
+    }};
+    ((begin), $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::SliceBegin, $name, &NAMES);
+        if $crate::Category::is_enabled(&$category) {
+            $crate::__private::open_enabled(&SITE, &mut [$($arg),*]);
+        }
+    }};
+    ((end $category:ident), $none:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site =
+            $crate::Site::new($crate::Category::of_argument(), $crate::Kind::SliceEnd, $name, &NAMES);
+        if $crate::Category::is_enabled($category) {
+            $crate::__private::close_enabled_as($category, &SITE, &mut [$crate::Arg::Category($category), $($arg),*]);
+        }
+    }};
+    ((end), $category:expr, $name:expr, [], []) => {{
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::SliceEnd, $name, &[]);
+        if $crate::Category::may_be_enabled(&$category) {
+            $crate::__private::close_plain(&SITE);
+        }
+    }};
+    ((end), $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::SliceEnd, $name, &NAMES);
+        if $crate::Category::is_enabled(&$category) {
+            $crate::__private::close_enabled(&SITE, &mut [$($arg),*]);
         }
     }};
     (($kind:ident $category:ident), $none:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{

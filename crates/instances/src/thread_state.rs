@@ -98,7 +98,7 @@ impl<S: Sequence> ThreadState<S> {
             }
             entry => {
                 let instance = instance.filter(|_| records);
-                *entry = instance.map(|instance| Box::new(Stamped { stamp, sequence: S::new(&instance) }));
+                *entry = instance.map(|instance| Box::new(Stamped { stamp, sequence: S::new(slot, &instance) }));
             }
         }
         self.sweep();

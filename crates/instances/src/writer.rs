@@ -29,8 +29,8 @@ pub trait Sequence: InstanceWriter + Sized {
     /// Returns the table of the instances.
     fn slots() -> &'static Slots<Self::Instance>;
 
-    /// Makes the sequence of the calling thread for an instance.
-    fn new(instance: &Self::Instance) -> Self;
+    /// Makes the sequence of the calling thread for the instance in a slot.
+    fn new(slot: usize, instance: &Self::Instance) -> Self;
 }
 
 /// Custom data source: one of those that share the [`SourceWriters`](crate::SourceWriters) of a

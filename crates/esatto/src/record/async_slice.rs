@@ -11,13 +11,13 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::Begun;
-use super::guard_stack::OpenSlice;
 use super::lanes::{Lane, Lanes};
 use super::slice::{SliceGuard, begin_enabled, end_begun};
 use super::trace_point::record_only;
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{Arg, Event, Flow, Kind, Site};
+use crate::slice_stack::OpenSlice;
 
 /// The slices that an [`AsyncSlice`] consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

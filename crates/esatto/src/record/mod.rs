@@ -10,8 +10,8 @@ mod threads;
 pub(crate) mod trace_point;
 
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
-pub use guard_stack::OpenSlice;
-pub(crate) use guard_stack::{ignore_end, ignored_ends};
+pub use guard_stack::{close_enabled, close_enabled_as, close_plain, open_enabled, open_enabled_as, open_plain};
+pub(crate) use guard_stack::{ignore_end, wrong_ends};
 pub use lanes::{Lane, Lanes};
 pub use open_slice::Begun;
 pub use slice::{SliceGuard, TrackSliceGuard, begin_enabled, begin_enabled_as, begin_plain};

@@ -3,11 +3,12 @@
 use core::marker::PhantomData;
 
 use super::Begun;
-use super::guard_stack::{END, OpenSlice, end_innermost};
+use super::guard_stack::{END, end_innermost, pop_out_of_order};
 use super::trace_point::{record_begun, record_for, record_plain, record_with, record_without};
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{Arg, Event, Site};
+use crate::slice_stack::OpenSlice;
 
 /// Guard of a slice on the track of its thread, which ends when the guard is dropped; made by
 /// [`slice!`](crate::slice!).
@@ -32,7 +33,8 @@ use crate::event::{Arg, Event, Site};
 /// On a runtime with one thread the compiler accepts this, and the slices of several futures
 /// overlap. If a guard is dropped before the guards that were made after it, their slices end with
 /// its slice. [`losses`](crate::losses) counts the later drops of these guards, and those of guards
-/// that unsafe code has moved to another thread. Both kinds record nothing. The lint
+/// that unsafe code has moved to another thread. Both kinds record nothing. Slices of
+/// [`begin!`](crate::begin!) inside of the guard's slice end with it. The lint
 /// `clippy::await_holding_invalid_type` finds such guards if `clippy.toml` says
 /// `await-holding-invalid-types = ["esatto::SliceGuard"]`.
 #[doc(alias = "Entered", alias = "ScopedSpan")]
@@ -156,7 +158,7 @@ fn end(category: &'static Category, slice: OpenSlice) {
 #[cold]
 #[inline(never)]
 fn end_out_of_order(category: &'static Category, slice: OpenSlice) {
-    if slice.pop_out_of_order(category) {
+    if pop_out_of_order(slice, category) {
         end_innermost(slice.instances() & category.instances());
     }
 }
@@ -165,7 +167,7 @@ fn end_out_of_order(category: &'static Category, slice: OpenSlice) {
 #[cold]
 #[inline(never)]
 fn end_with(category: &'static Category, slice: OpenSlice, write: &mut dyn FnMut(&mut Event<'_>)) {
-    if slice.pop() || slice.pop_out_of_order(category) {
+    if slice.pop() || pop_out_of_order(slice, category) {
         end_on(category, slice.instances(), &mut [Arg::With(write)]);
     }
 }

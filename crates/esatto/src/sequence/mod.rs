@@ -25,7 +25,7 @@ use crate::event::{AnnotationNames, Arg, Site};
 use crate::hash::fnv;
 use crate::name::Announced;
 use crate::os::process_info::{self, Pid};
-use crate::{clock, start_times, track_uuid};
+use crate::{clock, slice_stack, start_times, track_uuid};
 pub(crate) use foreign_writer::ForeignTrack;
 use incremental_counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
 pub(crate) use track_event_instance::TRACK_EVENTS;
@@ -421,7 +421,8 @@ impl esatto_instances::Sequence for Sequence {
         &TRACK_EVENTS
     }
 
-    fn new(instance: &Instance) -> Self {
+    fn new(slot: usize, instance: &Instance) -> Self {
+        slice_stack::forget_instance(slot);
         Self::new(instance)
     }
 }

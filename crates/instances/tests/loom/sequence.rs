@@ -82,7 +82,7 @@ impl esatto_instances::Sequence for Sequence {
         &TRACK_EVENTS
     }
 
-    fn new(instance: &Instance) -> Self {
+    fn new(_slot: usize, instance: &Instance) -> Self {
         Self { writer: instance.destination.create_writer(), is_fresh: true, written_before: 0 }
     }
 }

@@ -22,9 +22,10 @@ pub struct Losses {
     pub chunks: u64,
     /// Triggers that were dropped because too many waited for a connection.
     pub triggers: u64,
-    /// Ends of slices that were not recorded, because the guard was dropped on another thread, or
-    /// after the guard of a slice around it. Such a slice ends with the slice around it. See
-    /// [`SliceGuard`](crate::SliceGuard).
+    /// Ends of slices that were wrong. Either they were not recorded: the guard was dropped on
+    /// another thread, or after the guard of a slice around it, or an `end!` would have ended the
+    /// slice of a guard. Or the `end!` of a `begin!` inside of a guard was missing. Such a slice
+    /// ends with the slice around it. See [`SliceGuard`](crate::SliceGuard).
     pub slice_ends: u64,
 }
 
@@ -42,7 +43,7 @@ pub fn losses() -> Losses {
         sequences: SEQUENCES.load(Ordering::Relaxed),
         chunks: CHUNKS.load(Ordering::Relaxed),
         triggers: TRIGGERS.load(Ordering::Relaxed),
-        slice_ends: record::ignored_ends(),
+        slice_ends: record::wrong_ends(),
     }
 }
 
