@@ -8,13 +8,13 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
     Attribute, Block, Error, Expr, ExprAsync, GenericArgument, Ident, ImplItem, ImplItemFn, ItemImpl, PathArguments,
-    Result, ReturnType, Stmt, TraitItemFn, Type, TypeParamBound,
+    Result, ReturnType, Signature, Stmt, TraitItemFn, Type, TypeParamBound,
 };
 
 #[cfg(test)]
 use crate::options::KNOWN;
 use crate::options::{Options, Slices};
-use crate::parameters;
+use crate::{moved_parameters, parameters};
 
 /// Returns the traced item. If there is a mistake, returns the item unchanged with one error, so
 /// that no other errors follow.
@@ -115,15 +115,16 @@ fn trace(mut function: Box<ImplItemFn>, options: &Options, owner: Option<&str>) 
         (None, None) => function.sig.ident.unraw().to_string(),
     };
     let site = Site { options, krate: options.krate(), name, args: parameters::recorded(&function.sig, options)? };
-    let block = &function.block;
-    function.block = if function.sig.asyncness.is_some() {
+    let ImplItemFn { attrs, sig, block, .. } = &mut *function;
+    *block = if sig.asyncness.is_some() {
         let slice = site.async_slice()?;
-        let driven = site.drive(&slice, &future(block, output(&function.sig.output)));
+        let captures = moved_parameters::into_captures(sig);
+        let driven = site.drive(&slice, &future(block, output(&sig.output), &captures));
         syn::parse_quote!({ #driven })
-    } else if let Some(block) = site.trace_tail(block, boxed_output(&function.sig.output))? {
+    } else if let Some(block) = site.trace_tail(block, boxed_output(&sig.output))? {
         block
     } else {
-        site.call(block, &function.sig.output)?
+        site.call(block, attrs, sig)?
     };
     Ok(*function)
 }
@@ -146,7 +147,7 @@ struct Site<'a> {
 
 impl Site<'_> {
     /// Returns the body of a synchronous function.
-    fn call(&self, block: &Block, output: &ReturnType) -> Result<Block> {
+    fn call(&self, block: &Block, attributes: &[Attribute], signature: &mut Signature) -> Result<Block> {
         let block = without_lint(block);
         if let Some((span, _)) = self.options.slices {
             return Err(Error::new(span, "this option is for async functions; this one is synchronous"));
@@ -160,32 +161,70 @@ impl Site<'_> {
             Some((_, track)) => (quote!(let #lane: &#krate::Track = #track;), quote!(track: #lane,)),
             None => Default::default(),
         };
-        let begin = quote! {
-            #bind
-            let #slice = {
-                #declaration
-                #krate::slice!(#category, #track #name #args)
-            };
+        let begin = quote! {{
+            #declaration
+            #krate::slice!(#category, #track #name #args)
+        }};
+        let output = signature.output.clone();
+        // The guard on a track that is a parameter borrows the parameter, which then cannot move.
+        let may_move =
+            !self.options.track.as_ref().is_some_and(|(_, track)| moved_parameters::names_parameter(track, signature));
+        // Without a type, the value of the body would not be inferred from the type of the result.
+        let has_type = match &output {
+            ReturnType::Default => true,
+            ReturnType::Type(_, ty) => !has_impl(ty) && !matches!(**ty, Type::Never(_)),
         };
         let (event, result) = (local("event"), local("result"));
-        Ok(match parameters::result(self.options, &event, &result) {
-            // In its own block, so that inner attributes still stand at the start of a block.
-            None => syn::parse_quote!({ #begin #block }),
-            Some(end) => {
-                let output = match output {
-                    ReturnType::Type(arrow, ty) if !has_impl(ty) => quote!(#arrow #ty),
-                    _ => TokenStream::new(),
-                };
-                // With a type the body of a closure must be a block, and without one it may be. So
-                // a block is right for both.
-                syn::parse_quote!({
-                    #begin
-                    let #result = #krate::__private::call(move || #output #block);
+        let end = parameters::result(self.options, &event, &result);
+        // A local cannot have the name `self`, but a closure can capture it.
+        let is_caller_told = attributes.iter().any(|attribute| attribute.path().is_ident("track_caller"));
+        let needs_closure = may_move && has_type && !is_caller_told && moved_parameters::has_self(signature);
+        if end.is_some() || needs_closure {
+            let captures = if may_move { moved_parameters::into_captures(signature) } else { TokenStream::new() };
+            let block = if captures.is_empty() { block } else { syn::parse_quote!({ #captures #block }) };
+            let output = match &output {
+                ReturnType::Type(arrow, ty) if !has_impl(ty) => quote!(#arrow #ty),
+                _ => TokenStream::new(),
+            };
+            // With a type the body of a closure must be a block, and without one it may be. So a
+            // block is right for both.
+            let call = quote!(#krate::__private::call(move || #output #block));
+            return Ok(match end {
+                None => syn::parse_quote!({ #bind let #slice = #begin; #call }),
+                Some(end) => syn::parse_quote!({
+                    #bind
+                    let #slice = #begin;
+                    let #result = #call;
                     #slice.end_with(|#event| #end);
                     #result
-                })
-            }
-        })
+                }),
+            });
+        }
+        let moves = if may_move && has_type { moved_parameters::into_locals(signature) } else { TokenStream::new() };
+        if moves.is_empty() {
+            // In its own block, so that inner attributes still stand at the start of a block.
+            return Ok(syn::parse_quote!({ #bind let #slice = #begin; #block }));
+        }
+        let ty = match output {
+            ReturnType::Default => quote!(()),
+            ReturnType::Type(_, ty) => quote!(#ty),
+        };
+        // The guard is declared first, so it is dropped last. Until Rust 2024, temporaries of the
+        // last expression of a block live longer than its locals, and may borrow from them.
+        Ok(syn::parse_quote!({
+            #bind
+            #[allow(clippy::needless_late_init)]
+            let #slice;
+            #moves
+            #slice = #begin;
+            #[allow(
+                unknown_lints, clippy::diverging_sub_expression, clippy::let_unit_value,
+                clippy::let_with_type_underscore, clippy::unused_unit
+            )]
+            let #result: #ty = #block;
+            #[allow(unreachable_code, clippy::needless_return)]
+            return #result;
+        }))
     }
 
     /// Returns the statement that makes the slices of an async function.
@@ -241,7 +280,7 @@ impl Site<'_> {
         let Some(tail) = async_block(tail) else { return Ok(None) };
         let begin = self.async_slice()?;
         let ExprAsync { attrs, async_token, block: body, .. } = &*tail;
-        let inner = future(body, output);
+        let inner = future(body, output, &TokenStream::new());
         let driven = self.drive(&TokenStream::new(), &inner);
         // The slices move into the block, so it has to be `move`. It never holds a reference to a
         // local, because it outlives them.
@@ -268,9 +307,16 @@ fn local(name: &str) -> Ident {
     Ident::new(&format!("esatto_{name}"), Span::mixed_site())
 }
 
-/// Returns `block` as a future with a known type of result, which `?` needs to convert errors.
-fn future(block: &Block, output: Option<&Type>) -> TokenStream {
-    let Some(output) = output.filter(|ty| !has_impl(ty)) else { return quote!(async move #block) };
+/// Returns `block` as a future with a known type of result, which `?` needs to convert errors. It
+/// begins with the statements of `captures`.
+fn future(block: &Block, output: Option<&Type>, captures: &TokenStream) -> TokenStream {
+    let Some(output) = output.filter(|ty| !has_impl(ty)) else {
+        if captures.is_empty() {
+            return quote!(async move #block);
+        }
+        let block = without_lint(block);
+        return quote!(async move { #captures #block });
+    };
     let never = local("never");
     // With the spans of the type, so that the compiler reports an error in it there, once.
     let typed = quote_spanned! {output.span()=>
@@ -284,7 +330,7 @@ fn future(block: &Block, output: Option<&Type>) -> TokenStream {
         }
     };
     let block = without_lint(block);
-    quote!(async move { #typed #block })
+    quote!(async move { #captures #typed #block })
 }
 
 fn output(output: &ReturnType) -> Option<&Type> {

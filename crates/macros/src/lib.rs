@@ -5,6 +5,7 @@
 
 mod derive;
 mod function;
+mod moved_parameters;
 mod options;
 mod parameters;
 mod service;
@@ -48,6 +49,15 @@ use proc_macro::TokenStream;
 /// that polls. A flow connects all of them. The same applies to functions that end in an `async`
 /// block or in `Box::pin(async …)`. `async_trait` makes such functions: put this attribute below
 /// `#[async_trait]`, on the method.
+///
+/// The slice contains the destructors of the parameters, so `fn close(self)` has its true length.
+/// They run in the order in which Rust drops parameters. The slice ends before them in these cases:
+///
+/// - The function returns `impl Trait` or `!` (only if it is synchronous, without `ret` and `err`),
+///   or it ends in an `async` block.
+/// - The parameter is named in `track = …`, or it is a `self` of a `#[track_caller]` function.
+/// - A pattern does not bind the parts, as in `(first, _): (A, B)`, and the function is `async`,
+///   has `ret` or `err`, or takes `self` by value.
 ///
 /// # Options
 ///

@@ -62,6 +62,13 @@ pub(crate) fn names(signature: &Signature) -> Vec<Ident> {
     names
 }
 
+/// Returns the names that a pattern binds.
+pub(crate) fn bound_names(pattern: &Pat) -> Vec<Ident> {
+    let mut names = Vec::new();
+    bound(pattern, &mut names);
+    names
+}
+
 fn bound(pattern: &Pat, names: &mut Vec<Ident>) {
     match pattern {
         Pat::Ident(binding) => {

@@ -16,6 +16,7 @@ mod arguments_are_recorded_on_request;
 mod async_functions_have_a_lane_and_polls;
 mod every_kind_of_function_can_be_traced;
 mod sets_of_arguments_are_derived;
+mod slices_contain_the_destructors_of_parameters;
 mod the_crate_may_have_another_name;
 mod traits_are_services;
 
