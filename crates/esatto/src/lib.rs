@@ -261,6 +261,7 @@ pub mod __private {
     #[cfg(not(feature = "in-process"))]
     pub use crate::process::InProcessFeature;
     pub use crate::record::async_slice::{AsyncSite, call};
+    pub use crate::record::traced_result::{TracedResult, as_result};
     pub use crate::record::{
         begin_enabled, begin_enabled_as, begin_plain, close_enabled, close_enabled_as, close_plain, open_enabled,
         open_enabled_as, open_plain, record_enabled, record_enabled_as, record_plain,

@@ -213,3 +213,17 @@ fn wrong_arguments_are_named() {
     refused("instant!(APP, \"x\", track: &TRACK);", &["`track: &track` must come right after the category"]);
     refused("instant!(APP, \"x\", missing);", &["cannot find value `missing`"]);
 }
+
+#[cfg(feature = "macros")]
+#[test]
+fn errors_are_recorded_of_results_only() {
+    const NEEDS: &str = "`err` of `#[esatto::trace]` needs a function that returns a `Result`, and this one returns";
+    for (function, ty) in [
+        ("#[esatto::trace(APP, err)] fn work() -> u32 { 1 }", "`u32`"),
+        ("#[esatto::trace(APP, ret, err)] fn work() -> Option<u32> { None }", "`Option<u32>`"),
+        ("#[esatto::trace(APP, err(debug))] async fn work() {}", "`()`"),
+    ] {
+        refused(function, &[&format!("{NEEDS} {ty}"), "there is no error to record: remove `err`", "1 previous error"]);
+    }
+    accepted("#[esatto::trace(APP, ret, err)] fn work() -> std::fmt::Result { Ok(()) }");
+}

@@ -444,7 +444,16 @@ mod tests {
             ("name = size", function, "size", "expected string literal"),
             ("ret(hex)", function, "hex", "expected `debug` or `display`"),
             ("lifetime", function, "lifetime", "this option is for async functions; this one is synchronous"),
-            ("args(size.x)", function, ")", "unexpected end of input, expected `=` and a value"),
+            ("args(\"size\", a)", function, ",", "expected `=` and a value: `\"size\" = value`"),
+            ("args(size.0 + 1)", function, "+", "expected `=` and a value: `size.0 = value`"),
+            ("args(?size())", function, "(", "expected `=` and a value: `size = ?value`"),
+            (
+                "name = \"work {size}\"",
+                function,
+                "\"work {size}\"",
+                "the name is not a format string: write a plain name, and record the value with `args(…)`; a name with \
+                 braces needs `slice!(CATEGORY, dynamic: \"…\")` in the function instead of the attribute",
+            ),
             ("", "const fn work() {}", "const", "a `const fn` cannot be traced, because it may run in the compiler"),
             (
                 "",

@@ -65,7 +65,7 @@ use proc_macro::TokenStream;
 /// | --- | --- |
 /// | `CATEGORY` (first) | path of a static category; the default is a category of the module with the name of its path, as in `tracing`: `my_crate::db` |
 /// | `name = "…"` | name of the slice; the default is the function's, or `Type::function` in an `impl` with the attribute |
-/// | `args(a, ?b, %c)` | records these parameters: plain ones by `esatto::Value`, `?` by `Debug`, `%` by `Display`; `b.len = expression` records any value under that name |
+/// | `args(a, ?b, %c)` | records these parameters: plain ones by `esatto::Value`, `?` by `Debug`, `%` by `Display`; `self.size` records a field, `b.len = expression` any value under that name |
 /// | `args(all)`, `skip(a, b)` | records all parameters except `self` and those of `skip` |
 /// | `ret`, `ret(debug)`, `ret(display)` | records the returned value as the argument `return` |
 /// | `err`, `err(debug)` | records the error of a `Result` as the argument `error`, by `Display` or `Debug`; then `ret` records `Ok` values only |

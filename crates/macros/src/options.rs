@@ -57,6 +57,16 @@ impl Form {
     }
 }
 
+impl Form {
+    const fn sigil(self) -> &'static str {
+        match self {
+            Self::Value => "",
+            Self::Debug => "?",
+            Self::Display => "%",
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slices {
     Lifetime,
@@ -98,7 +108,7 @@ impl Options {
         };
         let span = word.span();
         match word.to_string().as_str() {
-            "name" if ahead.peek(Token![=]) => set(&mut self.name, span, value(input)?),
+            "name" if ahead.peek(Token![=]) => set(&mut self.name, span, name(input)?),
             "track" if ahead.peek(Token![=]) => set(&mut self.track, span, (span, value(input)?)),
             "crate" if ahead.peek(Token![=]) => {
                 input.call(Ident::parse_any)?;
@@ -162,25 +172,27 @@ impl Options {
                 return set(&mut self.all, word.span(), word.span());
             }
         }
-        if let Some(form) = parse_sigil(input)? {
-            let parameter = input.call(Ident::parse_any)?;
-            self.args.push(Arg { name: parameter.unraw().to_string(), form, value: ArgValue::Parameter(parameter) });
-            return Ok(());
-        }
+        let short_form = parse_sigil(input)?;
+        let start = input.fork();
         let (name, parameter) = parse_arg_name(input)?;
-        if input.peek(Token![=]) {
+        if short_form.is_none() && input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
             let form = parse_sigil(input)?.unwrap_or(Form::Value);
             self.args.push(Arg { name, form, value: ArgValue::Expression(input.parse()?) });
             return Ok(());
         }
-        match parameter {
-            Some(parameter) => {
-                self.args.push(Arg { name, form: Form::Value, value: ArgValue::Parameter(parameter) });
-                Ok(())
-            }
-            None => Err(input.error("expected `=` and a value")),
+        let is_text = start.peek(LitStr);
+        if is_text || !(input.is_empty() || input.peek(Token![,])) {
+            let name = if is_text { format!("{name:?}") } else { name };
+            let form = short_form.map_or("", Form::sigil);
+            return Err(Error::new(input.span(), format!("expected `=` and a value: `{name} = {form}value`")));
         }
+        let value = match parameter {
+            Some(parameter) => ArgValue::Parameter(parameter),
+            None => ArgValue::Expression(start.parse()?),
+        };
+        self.args.push(Arg { name, form: short_form.unwrap_or(Form::Value), value });
+        Ok(())
     }
 }
 
@@ -217,6 +229,21 @@ fn parse_sigil(input: ParseStream<'_>) -> Result<Option<Form>> {
     } else {
         None
     })
+}
+
+/// Parses `name = "…"`.
+fn name(input: ParseStream<'_>) -> Result<LitStr> {
+    let name: LitStr = value(input)?;
+    // As for the macros, which cannot say what to write in an attribute.
+    let text = name.value();
+    match text.split_once('{') {
+        Some((_, rest)) if rest.contains('}') => Err(Error::new(
+            name.span(),
+            "the name is not a format string: write a plain name, and record the value with `args(…)`; a name with \
+             braces needs `slice!(CATEGORY, dynamic: \"…\")` in the function instead of the attribute",
+        )),
+        _ => Ok(name),
+    }
 }
 
 fn is_end_of_option(ahead: ParseStream<'_>) -> bool {

@@ -1,6 +1,6 @@
 //! The parameters and results of a function that are recorded.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Error, FnArg, Ident, Pat, Result, Signature, Token};
@@ -105,19 +105,32 @@ pub(crate) fn result(options: &Options, event: &Ident, result: &Ident) -> Option
         (Some((span, form)), None) => record("return", form, quote_spanned!(span=> &#result)),
         (None, Some((span, form))) => {
             let value = record("error", form, quote_spanned!(span=> error));
-            quote_spanned!(span=> if let ::core::result::Result::#error(error) = &#result #value)
+            let result = as_result(&krate, result, span);
+            quote_spanned!(span=> if let ::core::result::Result::#error(error) = #result #value)
         }
         (Some((ret, ret_form)), Some((span, err_form))) => {
             let value = record("return", ret_form, quote_spanned!(ret=> value));
             let failure = record("error", err_form, quote_spanned!(span=> error));
+            let result = as_result(&krate, result, span);
             quote_spanned! {span=>
-                match &#result {
+                match #result {
                     ::core::result::Result::#ok(value) => #value
                     ::core::result::Result::#error(error) => #failure
                 }
             }
         }
     })
+}
+
+/// Returns `result` as a `Result` of references. All tokens have the span of the option `err`, so
+/// that the compiler points at it if the result is something else.
+fn as_result(krate: &TokenStream, result: &Ident, span: Span) -> TokenStream {
+    let krate = krate.clone().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(span));
+        token
+    });
+    let result = Ident::new(&result.to_string(), result.span().located_at(span));
+    quote_spanned!(span=> #(#krate)*::__private::as_result(&#result))
 }
 
 /// Returns the error for a function that cannot be traced.

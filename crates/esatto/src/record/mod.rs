@@ -8,6 +8,7 @@ mod open_slice;
 mod slice;
 mod threads;
 pub(crate) mod trace_point;
+pub(crate) mod traced_result;
 
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use guard_stack::{close_enabled, close_enabled_as, close_plain, open_enabled, open_enabled_as, open_plain};

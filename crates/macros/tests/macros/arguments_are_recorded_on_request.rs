@@ -121,3 +121,27 @@ fn arguments_are_not_evaluated_while_the_category_is_off() {
     });
     assert_eq!(EVALUATED.load(Ordering::Relaxed), 2);
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Size(u32, (u8, bool));
+
+#[derive(Debug)]
+struct Window {
+    size: Size,
+}
+
+impl Window {
+    #[esatto::trace(ARGUMENTS, args(self.size.0, %self.size.1.0, ?self.size.1, other.size.0), ret)]
+    fn is_like(&self, other: Window) -> bool {
+        self.size.0 == other.size.0
+    }
+}
+
+#[test]
+fn fields_are_recorded_under_their_paths() {
+    let window = |width| Window { size: Size(width, (2, true)) };
+    let trace = record(&ARGUMENTS, || assert!(window(7).is_like(window(7))));
+    let expected =
+        ["self.size.0: 7", "self.size.1.0: \"2\"", "self.size.1: \"(2, true)\"", "other.size.0: 7", "return: true"];
+    assert_eq!(arguments(&trace, "is_like"), expected);
+}
