@@ -19,8 +19,8 @@ const REMEMBERED: usize = 32;
 /// Depth of a thread without a guard so far.
 const NEW: u32 = u32::MAX;
 
-/// Largest depth that is counted.
-const MAX_DEPTH: u32 = i32::MAX as u32;
+/// Depth at which the count stays, so that it does not become [`NEW`].
+const DEEPEST: u32 = i32::MAX as u32;
 
 /// Slice of a guard. Zero if no instance recorded its begin. Otherwise, from the lowest bit:
 ///
@@ -183,7 +183,7 @@ impl Stack {
             return self.push(state);
         }
         // A program that begins two billion slices and ends none must not look new.
-        self.depth.set((depth + 1).min(MAX_DEPTH));
+        self.depth.set((depth + 1).min(DEEPEST));
         OpenSlice(self.thread.get() | state)
     }
 

@@ -56,6 +56,12 @@
 //!
 //! A filter of `tracing_subscriber` acts before: an event that it leaves out is in no trace.
 //!
+//! # To switch recording on and off
+//!
+//! Sessions are the switch: without one, the layer records nothing, and costs little. If
+//! `tracing_subscriber::reload` removes or replaces the layer, the slices of its open spans end
+//! there. On other threads they end when the thread next enters or leaves a span of another layer.
+//!
 //! # Layer or subscriber
 //!
 //! [`layer()`] goes on top of `tracing_subscriber`'s `Registry`, beside other layers.

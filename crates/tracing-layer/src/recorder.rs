@@ -1,13 +1,11 @@
 //! Recorder that turns spans and events into slices and instants, for the layer and the subscriber.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-
 use esatto::{Arg, Begun, Flow, Timestamp, record, record_only};
 use tracing_core::span::{Attributes, Record};
 use tracing_core::{Event, Metadata};
 
 use crate::callsite::{Callsite, Callsites, SpanKind};
-use crate::entered_spans::{self, Entered};
+use crate::entered_spans::{self, Entered, RecorderId};
 use crate::event_name::EventName;
 use crate::field_values::{Head, Values};
 use crate::options::{Options, Slices};
@@ -18,8 +16,7 @@ const MAX_PROMOTIONS: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Number that identifies the recorder.
-    number: u32,
+    id: &'static RecorderId,
     options: Options,
     callsites: Callsites,
     pub(crate) spans: Spans,
@@ -27,9 +24,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(options: Options) -> Self {
-        static NUMBERS: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Self { number, options, callsites: Callsites::new(), spans: Spans::new() }
+        Self { id: RecorderId::new(), options, callsites: Callsites::new(), spans: Spans::new() }
     }
 
     pub(crate) const fn options(&self) -> &Options {
@@ -65,7 +60,7 @@ impl Recorder {
 
     /// Returns the innermost span of this thread.
     pub(crate) fn current(&self) -> Option<(u64, &'static Metadata<'static>)> {
-        entered_spans::with(|local| local.current(self.number).map(|entered| (entered.id, entered.callsite.metadata)))
+        entered_spans::with(|local| local.current(self.id).map(|entered| (entered.id, entered.callsite.metadata)))
             .flatten()
     }
 
@@ -77,7 +72,7 @@ impl Recorder {
         attributes.record(&mut values);
         let Some(slot) = self.spans.insert(id) else { return };
         let Some((thread, current)) =
-            entered_spans::with(|local| (local.thread, local.current(self.number).map(|entered| entered.id)))
+            entered_spans::with(|local| (local.thread, local.current(self.id).map(|entered| entered.id)))
         else {
             return;
         };
@@ -127,7 +122,7 @@ impl Recorder {
                 return Some((callsite, None));
             }
             let instances = span.begin_entry(callsite);
-            local.push(Entered::new(self.number, id, callsite, instances));
+            local.push(Entered::new(self.id, id, callsite, instances));
             Some((callsite, Some(())))
         });
         if let Some(Some((callsite, None))) = entered {
@@ -141,12 +136,12 @@ impl Recorder {
         callsite.learn_async();
         self.promote(slot, 0);
         let instances = slot.lock().begin_entry(callsite);
-        entered_spans::with(|local| local.push(Entered::new(self.number, id, callsite, instances)));
+        entered_spans::with(|local| local.push(Entered::new(self.id, id, callsite, instances)));
     }
 
     #[inline]
     pub(crate) fn exit(&self, id: u64) {
-        entered_spans::with(|local| local.leave(self.number, id, |entered| self.end_entry(entered)));
+        entered_spans::with(|local| local.leave(self.id, id, |entered| self.end_entry(entered)));
     }
 
     /// Ends a slice on the track of the thread.
@@ -164,7 +159,9 @@ impl Recorder {
 
     #[cold]
     fn end_entry_with(&self, entered: &Entered) {
-        let mut slot = self.spans.get(entered.id).map(Slot::lock);
+        // It may be a slice of another recorder that ends with one of this recorder.
+        let is_own = entered.recorder.is(self.id);
+        let mut slot = if is_own { self.spans.get(entered.id).map(Slot::lock) } else { None };
         let mut write = |event: &mut esatto::Event<'_>| {
             for &flow in entered.links() {
                 event.flow(Flow::global(flow));
@@ -185,7 +182,7 @@ impl Recorder {
         record.record(&mut values);
         slot.lock().values.append(&values);
         entered_spans::with(|local| {
-            if let Some(entered) = local.find(self.number, id) {
+            if let Some(entered) = local.find(self.id, id) {
                 entered.has_values = true;
             }
         });
@@ -260,7 +257,7 @@ impl Recorder {
     /// slice that begins now.
     fn link_from_entry(&self, parent: u64) -> Option<Flow> {
         entered_spans::with(|local| {
-            let entered = local.find(self.number, parent)?;
+            let entered = local.find(self.id, parent)?;
             let flow = Flow::unique();
             entered.link(flow.id()).then_some(flow)
         })
@@ -285,6 +282,19 @@ impl Recorder {
         if span.lifetime.is_none() {
             span.link = link;
             span.begin_lifetime(callsite, made.as_ref());
+        }
+    }
+}
+
+/// A layer can be replaced while spans are open: by `tracing_subscriber::reload`.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.id.end_spans();
+        for slot in self.spans.open() {
+            let mut span = slot.lock();
+            if let Some(callsite) = span.callsite {
+                span.end_lifetime(callsite);
+            }
         }
     }
 }

@@ -86,6 +86,12 @@ impl Spans {
         None
     }
 
+    /// Returns the slots of all spans.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Slot> {
+        let tables = self.tables.iter().map_while(OnceLock::get);
+        tables.flatten().filter(|slot| slot.id.load(Ordering::Acquire) != 0)
+    }
+
     /// The slot of a span, if it has one.
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<&Slot> {

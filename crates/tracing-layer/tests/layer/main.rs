@@ -18,6 +18,7 @@ mod events_are_named_after_their_call_site;
 mod fields_keep_their_types;
 mod filters_work_unchanged;
 mod futures_have_a_lane_and_linked_polls;
+mod layers_may_be_replaced;
 mod levels_below_info_have_the_tag_debug;
 mod slices_are_always_nested;
 mod spans_without_a_session_are_not_recorded;
