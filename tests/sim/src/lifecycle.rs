@@ -57,6 +57,11 @@ impl World {
                 if let (Some(writer), Some(producer)) = (writer, self.model.producers.get_mut(&index)) {
                     producer.writers.remove(&writer);
                     producer.retired.insert(writer);
+                    for buffer in &producer.allowed {
+                        if let Some(buffer) = self.model.buffers.get_mut(buffer) {
+                            buffer.reference.end((producer.id, writer));
+                        }
+                    }
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {

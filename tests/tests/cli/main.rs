@@ -46,6 +46,7 @@ mod short_programs_are_known;
 mod slow_programs_get_the_time_of_the_config;
 mod starts_are_recorded_once;
 mod the_demo_counts_like_the_trace_processor;
+mod threads_that_end_cost_others_nothing;
 mod top_shows_rates_and_losses;
 mod trace_files_that_end_early_are_told;
 mod traced_is_a_daemon;

@@ -73,6 +73,8 @@ pub(super) struct Sequence {
     pub(super) readiness: Readiness,
     /// Another writer has its id now. Its remaining data are read, and then it is forgotten.
     pub(super) is_retired: bool,
+    /// Its writer has ended. Without chunks, it is forgotten before those of others.
+    pub(super) is_ended: bool,
     /// The buffer may have forgotten it, and a loss with it.
     pub(super) may_be_known: bool,
     /// The number of sequences that were made before it.

@@ -12,9 +12,10 @@ use super::{Identity, ProducerId, WriterId, work};
 /// Highest number of sequences without chunks that a buffer remembers (`docs/spec/trace-buffer.md
 /// §11`).
 ///
-/// Protects memory. When there are an eighth more, the buffer forgets the oldest, first of those
-/// producers that have the most. A forgotten writer that continues is not protected against
-/// duplicates, and its next packet is marked as following a loss.
+/// Protects memory. When there are an eighth more, the buffer forgets the oldest, first those of
+/// writers that have ended, then those of the producers that have the most. A forgotten writer that
+/// continues is not protected against duplicates, and its next packet is marked as following a
+/// loss.
 pub const MAX_EMPTY_SEQUENCES: usize = 1024;
 
 /// Sequences with data that cost a buffer nothing beside their records. A buffer has one more for
@@ -144,6 +145,7 @@ impl Sequences {
             histogram: Histogram::default(),
             readiness: Readiness::Empty,
             is_retired: false,
+            is_ended: false,
             may_be_known: false,
             born: self.births,
             last_used: self.copies,
@@ -177,11 +179,28 @@ impl Sequences {
         }
     }
 
-    /// Forgets the oldest sequences without chunks, but none of a producer that has no more than
-    /// its share.
+    /// Forgets the oldest sequences without chunks, first those of writers that have ended.
     #[cold]
     fn forget_oldest(&mut self) {
         self.work += self.empty.len() as u64;
+        let of_ended = self.empty.iter().map(|&slot| (self.get(slot), slot)).filter(|(sequence, _)| sequence.is_ended);
+        let mut ended: Vec<(u64, u64, u32)> =
+            of_ended.map(|(sequence, slot)| (sequence.last_used, sequence.born, slot)).collect();
+        esatto_map::sort(&mut ended);
+        ended.truncate(self.empty.len() - MAX_EMPTY_SEQUENCES);
+        self.last_found = None;
+        for (_, _, slot) in ended {
+            self.forget(slot);
+        }
+        if self.empty.len() > MAX_EMPTY_SEQUENCES {
+            self.forget_oldest_of_most();
+        }
+    }
+
+    /// Forgets the oldest sequences without chunks, but none of a producer that has no more than
+    /// its share.
+    #[cold]
+    fn forget_oldest_of_most(&mut self) {
         let mut empty: Vec<(ProducerId, u64, u32)> = self
             .empty
             .iter()
@@ -200,17 +219,28 @@ impl Sequences {
             .collect();
         esatto_map::sort(&mut surplus);
         surplus.truncate(self.empty.len() - MAX_EMPTY_SEQUENCES);
-        self.last_found = None;
         self.has_forgotten |= !surplus.is_empty();
         for (_, slot) in surplus {
-            self.remove_empty(slot);
-            if let Some(sequence) = self.slots[slot as usize].take() {
-                let key = (sequence.producer, sequence.writer);
-                if self.by_writer.get(&key) == Some(&slot) {
-                    self.by_writer.remove(&key);
-                }
-                self.free.push(slot);
+            self.forget(slot);
+        }
+    }
+
+    /// Forgets a sequence without chunks.
+    fn forget(&mut self, slot: u32) {
+        self.remove_empty(slot);
+        if let Some(sequence) = self.slots[slot as usize].take() {
+            let key = (sequence.producer, sequence.writer);
+            if self.by_writer.get(&key) == Some(&slot) {
+                self.by_writer.remove(&key);
             }
+            self.free.push(slot);
+        }
+    }
+
+    /// Notes that a writer has ended.
+    pub(super) fn end(&mut self, producer: ProducerId, writer: WriterId) {
+        if let Some(slot) = self.find(producer, writer) {
+            self.get_mut(slot).is_ended = true;
         }
     }
 
@@ -222,9 +252,11 @@ impl Sequences {
             sequence.give_up_incomplete();
             sequence.consumed = None;
             sequence.may_be_known = false;
+            sequence.is_ended = false;
             return;
         }
         sequence.is_retired = true;
+        sequence.is_ended = true;
         let (identity, histogram) = (sequence.identity, sequence.histogram.clone());
         self.last_found = None;
         let slot = self.insert(producer, writer, identity);
@@ -235,8 +267,9 @@ impl Sequences {
     pub(super) fn retire_producer(&mut self, producer: ProducerId) {
         self.last_found = None;
         let all = (producer, WriterId(0))..=(producer, WriterId(u16::MAX));
-        while let Some((&key, _)) = self.by_writer.range(all.clone()).next() {
+        while let Some((&key, &slot)) = self.by_writer.range(all.clone()).next() {
             self.by_writer.remove(&key);
+            self.get_mut(slot).is_ended = true;
             self.work += 1;
         }
     }

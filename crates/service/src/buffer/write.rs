@@ -158,6 +158,11 @@ impl CentralBuffer {
         self.sequences.renew(producer, writer);
     }
 
+    /// Notes that a writer has ended. Among those without data, the buffer forgets it first.
+    pub fn end_writer(&mut self, producer: ProducerId, writer: WriterId) {
+        self.sequences.end(producer, writer);
+    }
+
     /// Retires a producer that has disconnected, because another one may get its id. Its data are
     /// read as before.
     pub fn retire_producer(&mut self, producer: ProducerId) {

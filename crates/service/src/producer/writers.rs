@@ -160,8 +160,20 @@ impl Producers {
     }
 
     /// Takes back the id of a writer. A writer that waits may take its place.
-    pub(crate) fn unregister_writer(&mut self, producer: ProducerId, writer: WriterId, cx: &mut Context<'_>) {
+    pub(crate) fn unregister_writer(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        buffers: &mut Buffers,
+        cx: &mut Context<'_>,
+    ) {
         let Some(found) = self.by_id.get_mut(&producer) else { return };
+        for &id in &found.allowed_buffers {
+            cx.charge(1);
+            if let Some(buffer) = buffers.get_mut(id) {
+                buffer.end_writer(producer, writer);
+            }
+        }
         let held = found.writers.len();
         if found.writers.remove(writer) {
             self.writer_pool.give_back(WRITERS, &found.peer, held, 1);

@@ -61,7 +61,7 @@ impl Service {
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 if let Some(writer) = writer {
-                    self.producers.unregister_writer(producer, writer, cx);
+                    self.producers.unregister_writer(producer, writer, &mut self.buffers, cx);
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {

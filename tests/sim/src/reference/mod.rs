@@ -150,6 +150,7 @@ struct Sequence {
     /// True if another writer has its id.
     is_retired: bool,
     /// True if it may be a sequence that was forgotten.
+    is_ended: bool,
     may_be_known: bool,
 }
 

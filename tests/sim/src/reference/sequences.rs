@@ -27,6 +27,18 @@ impl Reference {
         if self.empty <= kept + kept / 8 {
             return;
         }
+        let is_ended = |sequence: &Sequence| sequence.chunks.is_empty() && sequence.is_ended;
+        let ended = self.sequences.iter().filter(|(_, sequence)| is_ended(sequence));
+        let mut ended: Vec<(u64, u32, Life)> =
+            ended.map(|(&life, sequence)| (sequence.last_used, life.2, life)).collect();
+        ended.sort_unstable();
+        ended.truncate(self.empty - kept);
+        for (_, _, life) in &ended {
+            self.forget(*life);
+        }
+        if self.empty <= kept {
+            return;
+        }
         let mut of_producers: BTreeMap<u16, Vec<(u64, Life)>> = BTreeMap::new();
         for (&life, sequence) in self.sequences.iter().filter(|(_, sequence)| sequence.chunks.is_empty()) {
             of_producers.entry(life.0).or_default().push((sequence.last_used, life));
@@ -40,13 +52,24 @@ impl Reference {
         }
         surplus.sort_unstable();
         for (_, life) in &surplus[..self.empty - kept] {
-            self.sequences.remove(life);
-            if self.current.get(&(life.0, life.1)) == Some(&life.2) {
-                self.current.remove(&(life.0, life.1));
-            }
+            self.forget(*life);
         }
-        self.empty = kept;
         self.has_forgotten = true;
+    }
+
+    fn forget(&mut self, life: Life) {
+        self.sequences.remove(&life);
+        if self.current.get(&(life.0, life.1)) == Some(&life.2) {
+            self.current.remove(&(life.0, life.1));
+        }
+        self.empty -= 1;
+    }
+
+    /// Notes that a writer has ended (§11).
+    pub fn end(&mut self, key: Key) {
+        if let Some(&life) = self.current.get(&key) {
+            self.sequences.get_mut(&(key.0, key.1, life)).expect("it is there").is_ended = true;
+        }
     }
 
     pub(super) fn begin_life(&mut self, key: Key) -> Life {
@@ -67,14 +90,19 @@ impl Reference {
             sequence.ends();
             sequence.consumed = None;
             sequence.may_be_known = false;
+            sequence.is_ended = false;
         } else {
             sequence.is_retired = true;
+            sequence.is_ended = true;
             self.begin_life(key);
         }
     }
 
     /// Notes that a producer is gone.
     pub fn retire_producer(&mut self, producer: u16) {
+        for (key, life) in self.current.iter().filter(|(key, _)| key.0 == producer) {
+            self.sequences.get_mut(&(key.0, key.1, *life)).expect("it is there").is_ended = true;
+        }
         self.current.retain(|key, _| key.0 != producer);
     }
 

@@ -249,6 +249,27 @@ fn sequences_are_forgotten_in_linear_work() {
 }
 
 #[test]
+fn sequences_of_ended_writers_are_forgotten_first() {
+    for do_end in [true, false] {
+        let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+        copy(&mut buffer, 1, header(1, 0, 1, 0), b"\x04abcd");
+        assert_eq!(read(&mut buffer), 1);
+        for writer in 2..=5000 {
+            copy(&mut buffer, 1, header(writer, 0, 1, 0), b"\x04abcd");
+            assert_eq!(read(&mut buffer), 1);
+            if do_end {
+                buffer.end_writer(ProducerId(1), WriterId(writer));
+            }
+        }
+        buffer.assert_consistent();
+        assert!(buffer.sequences.len() <= MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8 + 1);
+        // A chunk that was read is a duplicate, if the buffer still knows its writer.
+        copy(&mut buffer, 1, header(1, 0, 1, 0), b"\x04abcd");
+        assert_eq!(read(&mut buffer), usize::from(!do_end), "the writers have ended: {do_end}");
+    }
+}
+
+#[test]
 fn the_memory_for_losses_and_new_writers_is_bounded() {
     let most = MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8 + 1;
     let mut gone = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
