@@ -132,6 +132,16 @@ impl EmptyRecording<'_> {
             true => String::new(),
             false => format!("; those that are connected had no event: {}", names_of(connected)),
         };
+        let is_silent =
+            |program: &&Program| program.source(TRACK_EVENT).is_some_and(|source| source.categories.is_empty());
+        if ended.iter().all(is_silent) {
+            return format!(
+                "the programs have ended, and have offered no category of events: {}{others}; a program in C or C++ \
+                 registers its categories before it uses them (`ESATTO_REGISTER`, `esatto::register_categories`); {}",
+                names_of(ended),
+                self.wait_advice()
+            );
+        }
         format!(
             "the programs have ended, and the recording reached them too late or they had no event: \
              {}{others}; {}",

@@ -43,7 +43,13 @@ fn one_that_ended_before_it_was_recorded_is_named_with_advice() {
     }
     assert_eq!(record.wait().code(), Some(EMPTY));
     let log = record.log();
-    for part in ["the programs have ended", "short-lived", "ESATTO_WAIT_MS=5000", "wait_until_enabled"] {
+    for part in [
+        "the programs have ended",
+        "no category of events: short-lived; ",
+        "ESATTO_REGISTER",
+        "ESATTO_WAIT_MS=5000",
+        "wait_until_enabled",
+    ] {
         assert!(log.contains(part), "'{part}' is not in\n{log}");
     }
     // Other consumers see only what is connected.
