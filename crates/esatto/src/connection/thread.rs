@@ -242,10 +242,10 @@ impl Control {
         }
     }
 
-    /// As [`sync`](Self::sync), for connections that exist or are being made. `done` makes a function
-    /// for each. It is dropped, uncalled, if the connection fails.
-    pub(crate) fn sync_connecting(&mut self, done: impl Fn() -> FlushCallback) {
-        for producer in self.producers.iter_mut().filter(|p| p.place().backend() == Backend::System) {
+    /// As [`sync`](Self::sync), for connections to some services that exist or are being made.
+    /// `done` makes a function for each. It is dropped, uncalled, if the connection fails.
+    pub(crate) fn sync_connecting(&mut self, is_wanted: impl Fn(&Backend) -> bool, done: impl Fn() -> FlushCallback) {
+        for producer in self.producers.iter_mut().filter(|producer| is_wanted(&producer.place().backend())) {
             producer.sync_connecting(done());
         }
     }

@@ -205,8 +205,9 @@ impl Builder {
     /// Starts the control thread, if this is the first call in the process, and adds the backends
     /// that are new.
     ///
-    /// Returns at once, unless the environment says [otherwise](Self::system). The connection is
-    /// made later, and may fail then.
+    /// Returns at once, unless the environment says [otherwise](Self::system), or sessions of this
+    /// process run already: it waits until they record it, at most a second. The connection is made
+    /// later, and may fail then.
     ///
     /// # Errors
     ///
@@ -274,6 +275,7 @@ impl Builder {
             }
             control.send(Command::Produce { place, identity });
         }
+        session::own_connection::await_earlier_sessions(control);
         if let Some(patience) = patience.filter(|_| !control_thread::is_current()) {
             if !data_source::wait(awaited, patience) && !patience.is_zero() {
                 let what = match awaited {

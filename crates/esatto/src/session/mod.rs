@@ -4,7 +4,7 @@ mod config;
 #[cfg(feature = "in-process")]
 pub(crate) mod losses;
 pub(crate) mod named_file;
-mod own_connection;
+pub(crate) mod own_connection;
 mod service_choice;
 mod startup_tracing;
 mod trace_file;
@@ -172,6 +172,7 @@ impl Session {
         let place = backend.place()?;
         let control = lifecycle::start().map_err(Error::thread)?;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
+        own_connection::opened();
         control.send(Command::OpenSession {
             id,
             open: Box::new(move |around| -> Box<dyn LiveSession> {
@@ -467,6 +468,7 @@ impl Drop for Session {
         if self.writes_file.load(Ordering::Relaxed) && connection::handle().is_some() {
             let _ = self.stop_explained().wait_timeout(lifecycle::PATIENCE);
         }
+        own_connection::closed();
         if let Some(control) = connection::handle() {
             control.send(Command::CloseSession(self.id));
         }
