@@ -32,16 +32,24 @@ impl NamedFile {
     pub(super) fn create(name: &Path) -> Result<(File, Option<Self>), Error> {
         let failed = |error| Error::create_file(name, error);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(name).map_err(failed)?;
-        let Some(named) = Self::of(&file, name) else { return Ok((file, None)) };
-        if let Some(id) = file.metadata().ok().as_ref().and_then(FileId::of) {
-            let claim = Claim::new(id).ok_or_else(|| {
+        let meta = file.metadata().map_err(failed)?;
+        if !meta.is_file() {
+            return Ok((file, None));
+        }
+        let claim = match FileId::of(&meta) {
+            Some(id) => Some(Claim::new(id).ok_or_else(|| {
                 let what = "another session of this process is writing";
                 Error::state(&format!("{what} {}: name another file, or stop that session first", name.display()))
-            })?;
-            *named.claim() = Some(claim);
-        }
+            })?),
+            None => None,
+        };
+        // Not before the claim: the file may be that of the other session.
         file.set_len(0).map_err(failed)?;
-        Ok((file, Some(named)))
+        let named = Self::of(&file, name);
+        if let Some(named) = &named {
+            *named.claim() = claim;
+        }
+        Ok((file, named))
     }
 
     /// Returns `None` for pipes and the like.
