@@ -16,9 +16,9 @@ use std::sync::Once;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::action::Action;
+use super::action::{Action, ENDING};
 use super::other_copies::{self, Shown};
-use super::{ENDING, SIG_UNBLOCK, Set, pthread_sigmask};
+use super::{SIG_UNBLOCK, Set, pthread_sigmask};
 use crate::os::exit::only_at_exit;
 use crate::os::leaked::Leaked;
 use crate::os::{ClockId, read_clock};
@@ -138,9 +138,14 @@ impl Arrivals {
     }
 }
 
-/// Returns what a signal does after the process has handed over.
+/// Returns what a signal does after the process has handed over. A handler must not call this.
 pub(crate) fn fate(signal: u8) -> Fate {
     other_copies::find(getpid(), own_handler());
+    known_fate(signal)
+}
+
+/// As [`fate`], with the other copies that are known.
+fn known_fate(signal: u8) -> Fate {
     // The first process of a container cannot end itself by a signal.
     let is_init = getpid() == 1;
     let is_default = place(signal.into()).is_some_and(is_by_default_at_last);
@@ -150,10 +155,14 @@ pub(crate) fn fate(signal: u8) -> Fate {
 /// Waits until a signal that has arrived ends the process. A program that has sent itself the
 /// signal would otherwise end first, with another status.
 extern "C" fn wait_for_the_signal() {
+    let has_arrived = |since: &AtomicU64| since.load(Ordering::Relaxed) != 0;
+    if PROCESS.load(Ordering::Acquire) != getpid() || !PENDING_SINCE_NS.iter().any(has_arrived) {
+        return;
+    }
+    other_copies::find(getpid(), own_handler());
+    let is_near = |(signal, since): (u8, &AtomicU64)| has_arrived(since) && known_fate(signal) == Fate::End;
     let deadline = Instant::now() + LONGEST_HAND_OVER;
-    let is_near = |(signal, since): (u8, &AtomicU64)| since.load(Ordering::Relaxed) != 0 && fate(signal) == Fate::End;
-    let is_here = PROCESS.load(Ordering::Acquire) == getpid();
-    while is_here && ENDING.into_iter().zip(&PENDING_SINCE_NS).any(is_near) && Instant::now() < deadline {
+    while ENDING.into_iter().zip(&PENDING_SINCE_NS).any(is_near) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }
 }

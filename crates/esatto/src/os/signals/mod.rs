@@ -21,13 +21,6 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Signals that end a process: SIGINT and SIGTERM, which have these numbers on all systems.
-#[cfg(all(
-    any(target_os = "linux", target_os = "android", target_vendor = "apple"),
-    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
-))]
-const ENDING: [u8; 2] = [2, 15];
-
 /// A set of signals. On the supported systems it has 4 to 128 bytes. Only the C library writes it.
 type Set = MaybeUninit<[u64; 16]>;
 

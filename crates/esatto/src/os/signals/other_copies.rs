@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::fmt::Write as _;
 use std::os::fd::IntoRawFd as _;
 
-use super::ENDING;
+use super::action::ENDING;
 use crate::os::memory_file;
 
 const NAME: &str = "esatto-signals";
