@@ -176,8 +176,8 @@ impl SessionConfig {
     /// service inside this process collects and writes all events every 250 ms. Another one writes
     /// twice a second, and collects once a second. This process creates the file, which needs the
     /// permission to, and replaces a file that exists; while another session of this process writes
-    /// it, the start fails. This session then has nothing to [read](crate::Session::read). If another
-    /// program removes, replaces or empties the file during the recording, the stop fails.
+    /// it, the start fails. This session then has nothing to [read](crate::Session::read). If
+    /// another program removes, replaces or empties the file during the recording, the stop fails.
     ///
     /// Threads that trace faster than the service collects lose events, which a
     /// [notice](crate::Builder::notices) tells at the end. [`stall`](Self::stall) lets them wait

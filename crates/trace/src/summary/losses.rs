@@ -102,8 +102,8 @@ impl Loss {
         self.remedy_with(buffer_kb.map(|kb| kb.saturating_mul(2)), None)
     }
 
-    /// Like [`remedy`](Self::remedy), with the size of a buffer that suits. `write_period_ms` is the
-    /// time between two writes into the file, if the service wrote one.
+    /// Like [`remedy`](Self::remedy), with the size of a buffer that suits. `write_period_ms` is
+    /// the time between two writes into the file, if the service wrote one.
     fn remedy_with(&self, larger_kb: Option<u64>, write_period_ms: Option<u32>) -> String {
         let larger = || match larger_kb.filter(|kb| *kb > 0) {
             Some(kb) => format!("`buffers {{ size_kb: {kb} }}`"),
