@@ -66,7 +66,7 @@ fn the_program_of_the_front_page_records_what_it_shows() {
 fn the_programs_of_the_macros_record_something() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (file, expected) in
-        [("src/macros.rs", &["slice", "instant", "counter", "state"][..]), ("../macros/src/lib.rs", &["trace"])]
+        [("src/macros/mod.rs", &["slice", "instant", "counter", "state"][..]), ("../macros/src/lib.rs", &["trace"])]
     {
         let source = fs::read_to_string(root.join(file)).expect("is text");
         let documentation: Vec<&str> = source.lines().filter_map(|line| line.strip_prefix("///")).collect();
