@@ -451,10 +451,6 @@ void emit_state(const esatto_category& category, const Thing& thing, const State
   emit(category, PERFETTO_TE_TYPE_STATE, text(state), state_track(thing), extras...);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 // The open slices of a thread that have no track of their own. An end names no slice: it ends the
 // innermost one. So a slice may record its end only if it is the innermost one of its thread. That
 // is not sure in coroutines.
