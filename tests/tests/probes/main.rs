@@ -18,6 +18,7 @@ mod processes_are_found_under_stress;
 mod programs_are_recorded_beside_the_machine;
 mod the_probes_tell_their_own_activity;
 mod the_program_keeps_its_promises;
+mod the_ui_opens_the_machine;
 mod two_recorders_never_share_events;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
