@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 pub mod by_hand;
 pub mod bystander;
 pub mod fake;
@@ -31,6 +32,7 @@ pub mod ui;
 pub mod wire;
 pub mod workload;
 
+pub use again::Again;
 pub use harness::{Harness, Recording};
 pub use implementation::{Conversation, Implementation};
 pub use peers::{Peer, beside_this_test, esatto_bin, filter_bin, node_modules, protoc_plugin};

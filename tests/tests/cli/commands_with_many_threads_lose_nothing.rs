@@ -9,14 +9,13 @@ esatto::categories! {
     static APP = "app";
 }
 
-/// Makes this test program the one that is recorded.
-const TRACE: &str = "TEST_MANY_THREADS";
 const THREADS: usize = 300;
 const ROUNDS: usize = 20;
 
 #[test]
 fn of_track_events() {
-    if std::env::var_os(TRACE).is_some() {
+    let again = esatto_tests::again!(of_track_events);
+    if again.role().is_some() {
         let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
         let together = Barrier::new(THREADS);
         thread::scope(|scope| {
@@ -32,12 +31,7 @@ fn of_track_events() {
         return;
     }
     let harness = Harness::new();
-    let this = std::env::current_exe().expect("a program");
-    let test = concat!(module_path!(), "::of_track_events");
-    let test = test.split_once("::").expect("a module of a crate").1;
-    let mut command = harness.command(esatto_bin());
-    command.env(TRACE, "1").args(["record", "-o", "trace", "--"]).arg(this).args(["--exact", test]);
-    let output = command.output().expect("it runs");
+    let output = again.recorded(&harness, "trace", &["-o", "trace"]).output().expect("it runs");
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains("lost"), "{said}");

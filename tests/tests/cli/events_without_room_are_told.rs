@@ -103,24 +103,18 @@ fn recorded(
     (log, info)
 }
 
-/// Makes this test program write an event that is larger than its shared memory.
-const HUGE: &str = "TEST_HUGE_EVENT";
-
 #[test]
 fn a_recording_that_lost_everything_says_so() {
-    if std::env::var_os(HUGE).is_some() {
+    let again = esatto_tests::again!(a_recording_that_lost_everything_says_so);
+    if again.role().is_some() {
         let tracing = esatto::Tracing::builder().system().start().expect("starts");
         assert!(tracing.wait_until_enabled(&HUGE_EVENTS, Duration::from_secs(20)), "it is recorded");
+        // Larger than the shared memory.
         esatto::instant!(HUGE_EVENTS, "huge", text = "x".repeat(8 << 20));
         return;
     }
     let harness = Harness::new();
-    let this = std::env::current_exe().expect("a program");
-    let test = concat!(module_path!(), "::a_recording_that_lost_everything_says_so");
-    let test = test.split_once("::").expect("a module of a crate").1;
-    let mut command = harness.command(esatto_bin());
-    command.env(HUGE, "1").args(["record", "-o", "trace", "--"]).arg(this).args(["--exact", test]);
-    let output = command.output().expect("it runs");
+    let output = again.recorded(&harness, "huge", &["-o", "trace"]).output().expect("it runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("because a program found its shared memory full"), "{told}");
     assert!(told.contains("No event was recorded: all of them were lost"), "{told}");

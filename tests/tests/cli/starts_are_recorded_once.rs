@@ -8,14 +8,10 @@ esatto::categories! {
     static APP = "app";
 }
 
-/// Makes this test program the one that is recorded.
-const TRACE: &str = "TEST_STARTUP";
-/// Milliseconds until the program begins to record.
-const DELAY: &str = "TEST_STARTUP_DELAY_MS";
-
 #[test]
 fn if_the_recording_has_reached_the_program_already() {
-    if std::env::var_os(TRACE).is_some() {
+    let again = esatto_tests::again!(if_the_recording_has_reached_the_program_already);
+    if again.role().is_some() {
         // `esatto record` lets this wait until the session records.
         let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
         let _startup = esatto::StartupTracing::new(&esatto::track_events(1024))
@@ -28,12 +24,7 @@ fn if_the_recording_has_reached_the_program_already() {
         return;
     }
     let harness = Harness::new();
-    let this = std::env::current_exe().expect("a program");
-    let test = concat!(module_path!(), "::if_the_recording_has_reached_the_program_already");
-    let test = test.split_once("::").expect("a module of a crate").1;
-    let mut command = harness.command(esatto_bin());
-    command.env(TRACE, "1").args(["record", "-o", "trace", "--"]).arg(this).args(["--exact", test]);
-    let output = command.output().expect("it runs");
+    let output = again.recorded(&harness, "start", &["-o", "trace"]).output().expect("it runs");
     assert!(output.status.success(), "{output:?}");
     let info = harness.command(esatto_bin()).args(["info", "--json", "trace"]).output().expect("it runs");
     let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
@@ -43,10 +34,11 @@ fn if_the_recording_has_reached_the_program_already() {
 
 #[test]
 fn if_the_recording_adopts_the_start() {
-    if std::env::var_os(TRACE).is_some() {
+    let again = esatto_tests::again!(if_the_recording_adopts_the_start);
+    if let Some(delay_ms) = again.role() {
         let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
         // The service knows this program already, in some of the rounds.
-        std::thread::sleep(Duration::from_millis(std::env::var(DELAY).expect("set").parse().expect("a number")));
+        std::thread::sleep(Duration::from_millis(delay_ms.parse().expect("a number")));
         let (adopted, is_adopted) = std::sync::mpsc::channel();
         let _startup = esatto::StartupTracing::new(&esatto::track_events(1024))
             .timeout(DEADLINE)
@@ -60,14 +52,9 @@ fn if_the_recording_adopts_the_start() {
         return;
     }
     let harness = Harness::new();
-    let this = std::env::current_exe().expect("a program");
-    let test = concat!(module_path!(), "::if_the_recording_adopts_the_start");
-    let test = test.split_once("::").expect("a module of a crate").1;
     for delay in ["0", "1", "2", "3", "5", "20"] {
-        let mut command = harness.command(esatto_bin());
-        command.args(["record", "--force", "-o", "trace", "--", "env", "ESATTO_WAIT_MS=0"]);
-        command.env(TRACE, "1").env(DELAY, delay).arg(this.as_os_str()).args(["--exact", test]);
-        let output = command.output().expect("it runs");
+        let mut command = again.recorded(&harness, delay, &["--force", "-o", "trace"]);
+        let output = command.env("ESATTO_WAIT_MS", "0").output().expect("it runs");
         assert!(output.status.success(), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!said.contains("missing") && !said.contains("ended before"), "after {delay} ms: {said}");

@@ -10,14 +10,13 @@ esatto::categories! {
     static APP = "app";
 }
 
-/// Makes this test program the one that is recorded.
-const TRACE: &str = "TEST_ENDING_THREADS";
 /// More than the sequences without data that a buffer remembers.
 const REQUESTS: usize = 1500;
 
 #[test]
 fn of_events() {
-    if std::env::var_os(TRACE).is_some() {
+    let again = esatto_tests::again!(of_events);
+    if again.role().is_some() {
         let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
         let (go_on, is_time) = mpsc::channel();
         let worker = thread::spawn(move || {
@@ -42,12 +41,7 @@ fn of_events() {
         return;
     }
     let harness = Harness::new();
-    let this = std::env::current_exe().expect("a program");
-    let test = concat!(module_path!(), "::of_events");
-    let test = test.split_once("::").expect("a module of a crate").1;
-    let mut command = harness.command(esatto_bin());
-    command.env(TRACE, "1").args(["record", "--long", "trace", "--"]).arg(this).args(["--exact", test]);
-    let output = command.output().expect("it runs");
+    let output = again.recorded(&harness, "trace", &["--long", "trace"]).output().expect("it runs");
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains("cannot be read"), "{said}");

@@ -7,9 +7,6 @@ use esatto_tests::raw::RawProducer;
 use esatto_tests::wire::Proto;
 use esatto_tests::{Harness, Implementation, Signal, esatto_bin, wait_until};
 
-/// Makes this test program tell a trigger and exit.
-const TELL: &str = "TEST_TELL_TRIGGER";
-
 /// Exit status if the trigger did not come.
 const NO_TRIGGER: i32 = 4;
 
@@ -253,7 +250,8 @@ fn triggers_without_end_start_no_threads_without_end() {
 
 #[test]
 fn a_program_that_ends_at_once_still_tells_its_trigger() {
-    if std::env::var_os(TELL).is_some() {
+    let again = esatto_tests::again!(a_program_that_ends_at_once_still_tells_its_trigger);
+    if again.role().is_some() {
         let tracing = esatto::Tracing::builder().system().start().expect("starts");
         tracing.activate_triggers(&["slow_frame"], Duration::from_secs(10));
         drop(tracing);
@@ -263,12 +261,8 @@ fn a_program_that_ends_at_once_still_tells_its_trigger() {
     let _service = harness.service(Implementation::Ours);
     let mut recording = harness.record(Implementation::Ours, "trace", &config("CLONE_SNAPSHOT", 60_000));
     harness.wait_for_sessions(1);
-    let this = std::env::current_exe().expect("a program");
-    let test = concat!(module_path!(), "::a_program_that_ends_at_once_still_tells_its_trigger");
-    let test = test.split_once("::").expect("a module of a crate").1;
     for number in 0..5 {
-        let mut command = harness.command(&this);
-        let mut program = harness.start("tell", command.args(["--exact", test]).env(TELL, "1"));
+        let mut program = harness.start("tell", &mut again.command(&harness, "tell"));
         program.wait_ok();
         wait_until("the snapshot", || harness.path(format!("trace.{number}")).exists().then_some(()));
     }

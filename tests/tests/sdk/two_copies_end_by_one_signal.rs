@@ -14,9 +14,6 @@ esatto::categories! {
     static HOST = "host";
 }
 
-/// Makes this test program the one that a signal ends: the order of the copies, and the signal.
-const ACT: &str = "TEST_TWO_COPIES";
-
 unsafe extern "C" {
     safe fn raise(signal: c_int) -> c_int;
 }
@@ -45,20 +42,18 @@ fn act(order: &str, signal: c_int) {
 
 #[test]
 fn and_both_complete_their_files() {
-    if let Ok(order) = std::env::var(ACT) {
-        let (order, signal) = order.split_once(", ").expect("both");
+    let again = esatto_tests::again!(and_both_complete_their_files);
+    if let Some(role) = again.role() {
+        let (order, signal) = role.split_once(", ").expect("both");
         act(order, signal.parse().expect("a number"));
         return;
     }
-    let test = concat!(module_path!(), "::and_both_complete_their_files");
-    let test = test.split_once("::").expect("a module of a crate").1;
     let _ = plugin();
     for order in ["host first", "plugin first"] {
         for signal in [2, 15] {
             let harness = Harness::new();
-            let mut command = harness.command(std::env::current_exe().expect("a program"));
-            command.env(ACT, format!("{order}, {signal}")).args(["--exact", test]).process_group(0);
-            let output = command.output().expect("it runs");
+            let mut command = again.command(&harness, &format!("{order}, {signal}"));
+            let output = command.process_group(0).output().expect("it runs");
             assert_eq!(output.status.signal(), Some(signal), "{order}: {output:?}");
             for (file, event) in [("of-the-host", "in the host"), ("of-the-plugin", "in the plugin")] {
                 let trace = Trace::read(&std::fs::read(harness.path(file)).expect("a file")[..]);
