@@ -12,6 +12,8 @@ esatto::categories! {
 
 /// More than the sequences without data that a buffer remembers.
 const REQUESTS: usize = 1500;
+const WORK: usize = 100;
+const TEXT: &str = "a text that fills chunks of four kilobytes after some fifty events, so that there are two or more";
 
 #[test]
 fn of_events() {
@@ -20,9 +22,12 @@ fn of_events() {
         let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
         let (go_on, is_time) = mpsc::channel();
         let worker = thread::spawn(move || {
-            esatto::instant!(APP, "worker", n = 1);
+            // More than one chunk: a first one tells a reader that nothing is before it.
+            for _ in 0..WORK {
+                esatto::instant!(APP, "worker", text = TEXT);
+            }
             for () in is_time {
-                esatto::instant!(APP, "worker", n = 2);
+                esatto::instant!(APP, "worker", text = TEXT);
             }
         });
         for _ in 0..REQUESTS {
@@ -51,5 +56,5 @@ fn of_events() {
         let names = info["slices"]["by_name"].as_array().expect("a list");
         names.iter().find(|row| row["name"] == name).map_or(0, |row| row["count"].as_u64().expect("a number"))
     };
-    assert_eq!((count("worker"), count("request")), (4, 2 * REQUESTS as u64), "{said}");
+    assert_eq!((count("worker"), count("request")), (WORK as u64 + 3, 2 * REQUESTS as u64), "{said}");
 }
