@@ -201,6 +201,7 @@ impl Sequences {
     /// its share.
     #[cold]
     fn forget_oldest_of_most(&mut self) {
+        self.work += self.empty.len() as u64;
         let mut empty: Vec<(ProducerId, u64, u32)> = self
             .empty
             .iter()
