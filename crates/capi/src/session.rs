@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esatto::{Backend, Session, TraceConfig, raw};
-use esatto_protozero::{MAX_DECODE_DEPTH, Owned as _};
+use esatto_protozero::{DecodeError, MAX_DECODE_DEPTH, Owned as _};
 
 use crate::abi::{SessionOnFlush, SessionOnRead, SessionOnStop, TracingSessionImpl};
 use crate::diagnostics;
@@ -75,6 +75,20 @@ fn timeout(timeout_ms: u32) -> Option<Duration> {
     (timeout_ms != 0).then(|| Duration::from_millis(timeout_ms.into()))
 }
 
+/// Returns what is wrong with the bytes of a config that were decoded to `config`, in words.
+fn mistake_of(config: &TraceConfig, bytes: &[u8], malformed: Option<DecodeError>) -> Option<String> {
+    let is_of_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+    let is_text = config.data_sources.is_empty() && !bytes.is_empty() && bytes.iter().all(is_of_text);
+    if is_text {
+        return Some(
+            "the config of a session is text, but a serialized TraceConfig is needed, so nothing is recorded; `esatto \
+             config convert FILE -o FILE.pb` makes one of it"
+                .to_owned(),
+        );
+    }
+    malformed.map(|error| format!("the config of a session is malformed, so a part of it is ignored: {error}"))
+}
+
 /// Reports the failure of an operation whose caller gets no result.
 fn report(result: Result<(), esatto::Error>) {
     if let Err(error) = result {
@@ -100,7 +114,10 @@ unsafe extern "C" fn PerfettoTracingSessionSetup(session: Ref<'_, SessionImpl>, 
         let bytes = unsafe { Slice::new(cfg_begin, cfg_len) };
         let mut config = TraceConfig::default();
         // If the config is malformed, the part that can be read is used.
-        let _ = config.merge(bytes.get(), MAX_DECODE_DEPTH);
+        let malformed = config.merge(bytes.get(), MAX_DECODE_DEPTH).err();
+        if let Some(mistake) = mistake_of(&config, bytes.get(), malformed) {
+            diagnostics::say(mistake);
+        }
         session.set_up(config).then(report);
     })
 }
@@ -217,4 +234,25 @@ unsafe extern "C" fn PerfettoTracingSessionReadTraceBlocking(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionDestroy(session: Owned<SessionImpl>) {
     guard_uncancelled(|| drop(session.take()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_malformed_configs_are_told() {
+        let told = |bytes: &[u8]| {
+            let mut config = TraceConfig::default();
+            let malformed = config.merge(bytes, MAX_DECODE_DEPTH).err();
+            mistake_of(&config, bytes, malformed).unwrap_or_default()
+        };
+        let with_a_source = b"\x12\x0f\x0a\x0d\x0a\x0btrack_event";
+        assert_eq!(told(with_a_source), "");
+        assert_eq!(told(b""), "");
+        for text in ["duration_ms: 1000\n", "buffers {\n\tsize_kb: 64 }\n", "data_sources { config { name: \"a\" } }"] {
+            assert!(told(text.as_bytes()).starts_with("the config of a session is text"), "{text}");
+        }
+        assert!(told(&with_a_source[..9]).starts_with("the config of a session is malformed"));
+    }
 }

@@ -68,8 +68,8 @@ static inline void* esatto_config_bytes(const struct esatto_config* config, size
   return esatto_buffer_take(&buffer, size);
 }
 
-/* Starts a session with a serialized TraceConfig, in a backend that esatto_init has connected. The
- * data sources of this program record when it returns. End the session by
+/* Starts a session with a serialized TraceConfig (`esatto config convert` makes one of text), in a
+ * backend that esatto_init has connected. The data sources of this program record when it returns. End the session by
  * PerfettoTracingSessionDestroy or esatto_session_finish. */
 static inline struct PerfettoTracingSessionImpl* esatto_session_start_with(uint32_t backend, const void* config, size_t size) {
   struct PerfettoTracingSessionImpl* session =
@@ -109,14 +109,7 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
   ESATTO_ORDER_BEFORE_(to);
 }
 
-/* Writes the packets that were not read before into a file, which it creates or replaces. If some
- * were read before, the file alone is no readable trace, because its packets refer to names in
- * those: append it to them, in the order of reading.
- *
- * Returns 0, or an error number of errno. It is ENODATA, and the file stays as it was, if there
- * is no packet: the service did not take the session, or has ended, or all packets were read
- * before. */
-static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
+static inline int esatto_read_into_(struct PerfettoTracingSessionImpl* session, const char* path) {
   /* Creates the file, if there is none. */
   struct esatto_file_ to = {fopen(path, "wbx"), path, false, false, 0};
   const bool is_new = to.file != NULL;
@@ -132,12 +125,25 @@ static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session
   return to.error || to.has_data ? to.error : ENODATA;
 }
 
+/* Writes the packets that were not read before into a file, which it creates or replaces. A session
+ * that still records is flushed before, so that all events up to now are in it. If some packets
+ * were read before, the file alone is no readable trace, because its packets refer to names in
+ * those: append it to them, in the order of reading.
+ *
+ * Returns 0, or an error number of errno. It is ENODATA, and the file stays as it was, if there
+ * is no packet: the service did not take the session, or has ended, or all packets were read
+ * before. */
+static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
+  PerfettoTracingSessionFlushBlocking(session, 0);
+  return esatto_read_into_(session, path);
+}
+
 /* Stops a session, saves its trace and ends it. Returns 0, or an error number of errno, as
  * esatto_session_save does. */
 static inline int esatto_session_finish(struct PerfettoTracingSessionImpl* session, const char* path) {
   int error;
   PerfettoTracingSessionStopBlocking(session);
-  error = esatto_session_save(session, path);
+  error = esatto_read_into_(session, path);
   PerfettoTracingSessionDestroy(session);
   return error;
 }

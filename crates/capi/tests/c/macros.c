@@ -297,6 +297,25 @@ static void into_a_pipe(struct PerfettoTracingSessionImpl* session, const char* 
   CHECK(system(text) == 0);
 }
 
+/* What was traced before esatto_session_save is in the file, though the session still records. */
+static void saved_while_it_records(const char* path) {
+  static const char name[] = "before it is saved";
+  char bytes[64 * 1024];
+  size_t size, at = 0;
+  FILE* file;
+  struct PerfettoTracingSessionImpl* session = esatto_session_start(ESATTO_IN_PROCESS, NULL);
+  ESATTO_INSTANT(&plain, name);
+  CHECK(esatto_session_save(session, path) == 0);
+  file = fopen(path, "rb");
+  CHECK(file);
+  size = fread(bytes, 1, sizeof bytes, file);
+  CHECK(fclose(file) == 0);
+  while (at + strlen(name) <= size && memcmp(bytes + at, name, strlen(name)) != 0) at++;
+  CHECK(at + strlen(name) <= size);
+  CHECK(remove(path) == 0);
+  PerfettoTracingSessionDestroy(session);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   nobody_records();
@@ -326,6 +345,7 @@ int main(int argc, char** argv) {
   session = esatto_session_start(ESATTO_IN_PROCESS, NULL);
   CHECK(esatto_is_enabled(&net) && esatto_is_enabled(&off) && !esatto_is_enabled(&debug));
   into_a_pipe(session, argv[2]);
+  saved_while_it_records(argv[2]);
   data_sources(argv[2]);
   esatto_unregister_category(&off);
   esatto_unregister_category(&off);
