@@ -136,6 +136,8 @@ impl Error {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "; name a file that this user may write, in a folder where it may create files"
             }
+            // In /proc the folder exists, but takes no files.
+            io::ErrorKind::NotFound if has_folder(path) => "; name a file in a folder that takes files",
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "; create its folder first",
             io::ErrorKind::IsADirectory => "; name a file in this folder",
             _ => "",
@@ -192,6 +194,11 @@ impl Error {
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::TimedOut
     }
+}
+
+/// Returns whether the folder of a file exists.
+fn has_folder(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
 }
 
 impl fmt::Debug for Error {

@@ -63,7 +63,7 @@ impl LeftOut {
     pub(crate) fn add(&mut self, name: &'static str, tags: impl IntoIterator<Item = &'static str>) {
         let before = self.tags.len();
         self.tags.extend(tags);
-        if self.tags.len() > before {
+        if self.tags.len() > before && !self.names.0.contains(&name) {
             self.names.0.push(name);
         }
         self.tags.sort_unstable();

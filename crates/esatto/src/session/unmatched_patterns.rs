@@ -34,8 +34,11 @@ impl Patterns {
             if configs.iter().any(|config| selection::enables(config, category)) {
                 return None;
             }
-            let tags = configs.iter().flat_map(|config| selection::tags_in_the_way(config, category));
-            left_out.add(category.name(), tags);
+            // A group has no name of its own.
+            for member in category.members() {
+                let tags = configs.iter().flat_map(|config| selection::tags_in_the_way(config, member));
+                left_out.add(member.name(), tags);
+            }
         }
         (!left_out.is_empty()).then_some(left_out)
     }

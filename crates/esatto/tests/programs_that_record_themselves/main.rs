@@ -23,6 +23,7 @@ esatto::categories! {
     static APP = "app";
     static SLOW = "app.slow", tags: ["slow"];
     static DEBUG = "debugging", tags: ["debug"];
+    static OF_DEBUG = [DEBUG];
 }
 
 /// Says what this process does instead of testing.
@@ -113,6 +114,7 @@ fn act(role: &str) {
             let builder = Tracing::builder().in_process().categories(&[&DEBUG]);
             let _tracing = builder.file_from_env().start().expect("starts");
             esatto::instant!(DEBUG, "one");
+            esatto::instant!(OF_DEBUG, "two");
         }
         "prints-its-error" => {
             let error = esatto::trace_to_file("t").expect_err("no such file can be");

@@ -84,7 +84,7 @@ fn a_file_without_events_because_of_tags_is_explained() {
     let said = folder.run("only-debug", &[("ESATTO_TRACE_CATEGORIES", "*,tag:slow")]);
     assert_eq!(said, format!("{off}; add tag:debug to ESATTO_TRACE_CATEGORIES\n"));
     assert_eq!(folder.run("only-debug", &[("ESATTO_TRACE_CATEGORIES", "tag:debug")]), "");
-    assert_eq!(names(&folder.path("t")), ["one"]);
+    assert_eq!(names(&folder.path("t")), ["one", "two"]);
 }
 
 #[test]
@@ -93,6 +93,7 @@ fn a_file_that_cannot_be_created_is_explained() {
     let said = |file| folder.run("prints-its-error", &[("ESATTO_TRACE", file)]);
     for (file, remedy) in [
         ("none/t", "No such file or directory (os error 2); create its folder first"),
+        ("/proc/t", "; name a file in a folder that takes files"),
         (".", "Is a directory (os error 21); name a file in this folder"),
         // Even root may not.
         ("/sys/t", "; name a file that this user may write, in a folder where it may create files"),
