@@ -19,7 +19,7 @@ fn main() -> Result<(), esatto::Error> {
     let startup = StartupTracing::new(&esatto::track_events(1024))
         .timeout(Duration::from_secs(5))
         .on_adopted(|| eprintln!("startup: a session has the beginning"))
-        .on_aborted(|| eprintln!("startup: nobody wanted it"))
+        .on_aborted(|| eprintln!("startup: no later session took over"))
         .start(Backend::System)?;
     eprintln!("startup: {} data source records", startup.instances());
 

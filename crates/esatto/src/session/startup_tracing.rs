@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// let tracing = Tracing::builder().system().start()?;
 /// let startup = StartupTracing::new(&esatto::track_events(1024))
-///     .on_aborted(|| eprintln!("nobody wanted to know how the program started"))
+///     .on_aborted(|| eprintln!("no later session took over the start"))
 ///     .start(Backend::System)?;
 /// assert_eq!(startup.instances(), 1);
 /// # Ok::<(), esatto::Error>(())
@@ -74,8 +74,9 @@ impl StartupTracing {
         self
     }
 
-    /// Calls `call` when the instances that no session wanted have ended: they timed out, were
-    /// aborted, or the connection broke. On the control thread, at most once.
+    /// Calls `call` when the instances that no session took over have ended: they timed out, were
+    /// aborted, or the connection broke. A session that records this program already takes over
+    /// nothing, and has the events all the same. On the control thread, at most once.
     pub fn on_aborted(mut self, call: impl FnOnce() + Send + 'static) -> Self {
         self.on_aborted = Some(Box::new(call));
         self
