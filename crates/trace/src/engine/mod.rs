@@ -19,6 +19,7 @@ pub(crate) mod event_tracks;
 mod facts;
 mod flows;
 mod ftrace;
+mod ftrace_tokenizer;
 mod generic_event;
 mod heap_profiles;
 mod kernel_counters;

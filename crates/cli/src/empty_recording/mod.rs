@@ -1,13 +1,16 @@
 //! The reason why a recording has no events.
 
+mod categories;
+
 use core::fmt;
 
 use esatto_daemon_program::closest;
 use esatto_schema::trace_config::DataSource;
-use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
+use esatto_schema::{DataSourceConfig, TraceConfig};
 
+use self::categories::{categories, enables, event_config};
 use crate::producer_filter::{HOST, ProducerFilter, names_host};
-use crate::service_state::{Category, Program, Programs, sorted};
+use crate::service_state::{Program, Programs, sorted};
 use crate::unimplemented_sources::not_implemented;
 
 const TRACK_EVENT: &str = "track_event";
@@ -236,25 +239,6 @@ impl EmptyRecording<'_> {
         (!reasons.is_empty()).then(|| format!("So far, {}.", reasons.join("; ").trim_end_matches('.')))
     }
 
-    /// Returns which of the config's categories no known program has. There may be other events.
-    pub(crate) fn unknown_categories(&self) -> Option<String> {
-        if !self.programs.is_known || self.programs.omitted > 0 {
-            return None;
-        }
-        let of_events = |source: &&DataSource| name_of(source) == TRACK_EVENT;
-        let mut unknown: Vec<String> = Vec::new();
-        for source in self.config.data_sources.iter().filter(of_events) {
-            let filter = ProducerFilter::of(source, self.config);
-            let programs = self.programs.programs.iter().filter(|program| filter.accepts(program));
-            let known: Vec<&Category> = categories(programs).collect();
-            let names = sorted(known.iter().map(|category| category.name.as_str()));
-            unknown.extend(unknown_categories(&event_config(source), names));
-            unknown.extend(unknown_tags(&event_config(source), &known));
-        }
-        unknown.dedup();
-        (!unknown.is_empty()).then(|| unknown.join("; "))
-    }
-
     /// Returns the names of the config's data sources that no known program offers.
     pub(crate) fn missing_sources(&self) -> Vec<String> {
         if !self.programs.is_known || self.programs.omitted > 0 {
@@ -361,52 +345,6 @@ impl EmptyRecording<'_> {
             )
         })
     }
-
-    fn reason_of_categories(&self, config: &TrackEventConfig, known: &[&Category]) -> Option<String> {
-        let unknown = unknown_categories(config, sorted(known.iter().map(|category| category.name.as_str())));
-        if unknown.is_some() {
-            return unknown;
-        }
-        if known.is_empty() || known.iter().any(|category| enables(config, category)) {
-            let is_bare = config.enabled_categories.is_empty() && config.enabled_tags.is_empty();
-            return is_bare.then(|| {
-                "the config enables no category by name, and then programs on Perfetto's C library record nothing; \
-                 add `track_event_config { enabled_categories: \"*\" }`"
-                    .to_owned()
-            });
-        }
-        let names_all = config.enabled_categories.iter().any(|pattern| pattern.as_bytes() == b"*");
-        let hint = if self.is_default && names_all {
-            "record with --all-categories"
-        } else if self.is_default {
-            "name them in --category, or their tags as in --category tag:slow"
-        } else {
-            "name them in enabled_categories, or their tags in enabled_tags"
-        };
-        let tagged = known.iter().map(|category| match &category.tags[..] {
-            [] => category.name.clone(),
-            tags => format!("{} ({})", category.name, tags.join(", ")),
-        });
-        let tagged: Vec<String> = tagged.collect();
-        let names = Names(sorted(tagged.iter().map(String::as_str)));
-        Some(format!("no category of the programs is enabled; {hint}. Known are: {names}"))
-    }
-}
-
-/// Returns the categories that programs announce.
-fn categories<'a>(programs: impl Iterator<Item = &'a Program>) -> impl Iterator<Item = &'a Category> {
-    programs.filter_map(|program| program.source(TRACK_EVENT)).flat_map(|source| &source.categories)
-}
-
-fn event_config(source: &DataSource) -> TrackEventConfig {
-    let config = source.config.as_ref().and_then(|config| config.track_event_config.as_deref());
-    config.cloned().unwrap_or_default()
-}
-
-/// Returns whether a config of track events enables a category.
-fn enables(config: &TrackEventConfig, category: &Category) -> bool {
-    let tags: Vec<&str> = category.tags.iter().map(String::as_str).collect();
-    esatto::raw::enables(config, &category.name, &tags)
 }
 
 /// Returns the programs that the service records with a config. For each tells whether the config
@@ -445,31 +383,6 @@ pub(crate) fn wants_kernel_events(config: &DataSourceConfig) -> bool {
             || !ftrace.kprobe_events.is_empty()
             || ftrace.enable_function_graph.unwrap_or(false)
     })
-}
-
-/// Returns which categories of a config have no known name.
-fn unknown_categories(config: &TrackEventConfig, names: Vec<&str>) -> Option<String> {
-    let patterns = config.enabled_categories.iter().map(|name| String::from_utf8_lossy(name.as_bytes()));
-    // Programs also have categories that they make while they run, and do not announce.
-    let unknown: Vec<String> = patterns
-        .filter(|pattern| !names.iter().any(|name| matches(pattern, name)))
-        .map(|pattern| or_close(&pattern, &names))
-        .collect();
-    let is_told = !unknown.is_empty() && !names.is_empty();
-    is_told.then(|| format!("no category matches {}. Known are: {}", unknown.join(", "), Names(names)))
-}
-
-/// Returns which tags of a config no known category has. Each config may name those that are off by
-/// default.
-fn unknown_tags(config: &TrackEventConfig, known: &[&Category]) -> Option<String> {
-    let tags = sorted(known.iter().flat_map(|category| &category.tags).map(String::as_str));
-    let wanted = config.enabled_tags.iter().map(|tag| String::from_utf8_lossy(tag.as_bytes()));
-    let unknown: Vec<String> = wanted
-        .filter(|tag| !["slow", "debug"].contains(&&**tag) && !tags.iter().any(|known| matches(tag, known)))
-        .map(|tag| or_close(&tag, &tags))
-        .collect();
-    let is_told = !unknown.is_empty() && !known.is_empty();
-    is_told.then(|| format!("no category has the tag {}. Known tags are: {}", unknown.join(", "), Names(tags)))
 }
 
 fn name_of(source: &DataSource) -> String {
@@ -514,11 +427,6 @@ fn or_close(typed: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns whether a pattern of categories matches a name.
-fn matches(pattern: &str, name: &str) -> bool {
-    pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
-}
-
 fn names_of<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Names<'a> {
     Names(sorted(programs.into_iter().map(|program| program.name.as_str())))
 }
@@ -545,7 +453,7 @@ impl fmt::Display for Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service_state::Source;
+    use crate::service_state::{Category, Source};
     use crate::trace_config::track_events;
 
     fn programs(categories: &[(&str, &[&str])]) -> Programs {
