@@ -111,12 +111,23 @@ static inline struct esatto_category esatto_any_category(void) {
 /* Returns the time of the clock of track events: nanoseconds since the machine was started. */
 static inline struct PerfettoTeTimestamp esatto_now(void) { return PerfettoTeGetTimestamp(); }
 
-/* Returns the track of this process, as a parent of other tracks. 0 before categories are
- * registered. */
-static inline uint64_t esatto_process_track(void) { return perfetto_te_process_track_uuid; }
+/* Stands for the track of the process before categories are registered. */
+#define ESATTO_PROCESS_LATER_ 0x6c61746572207069u
+
+/* Returns the track of this process, as a parent of other tracks. Before categories are registered
+ * it is a number that stands for this track in esatto_track_open only. */
+static inline uint64_t esatto_process_track(void) {
+  return perfetto_te_process_track_uuid ? perfetto_te_process_track_uuid : ESATTO_PROCESS_LATER_;
+}
 
 /* Returns the track of the calling thread, as a parent of other tracks. */
-static inline uint64_t esatto_thread_track(void) { return perfetto_te_process_track_uuid ^ (uint64_t)PerfettoGetThreadIdImpl(); }
+static inline uint64_t esatto_thread_track(void) { return esatto_process_track() ^ (uint64_t)PerfettoGetThreadIdImpl(); }
+
+/* A parent may be from before categories were registered. */
+static inline bool esatto_is_process_track_(uint64_t parent) { return parent == esatto_process_track() || parent == ESATTO_PROCESS_LATER_; }
+static inline bool esatto_is_thread_track_(uint64_t parent) {
+  return parent && esatto_is_process_track_(parent ^ (uint64_t)PerfettoGetThreadIdImpl());
+}
 
 /* Activates triggers, up to a null pointer, in the sessions that wait for one of them. If there is
  * no connection, the library forgets them after ttl_ms milliseconds. */

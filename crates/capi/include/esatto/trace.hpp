@@ -24,13 +24,15 @@
 #define ESATTO_TRACE_HPP_
 
 #if !defined(__cplusplus) || __cplusplus < 201703L
-#error "esatto/trace.hpp needs C++17; C has esatto/trace.h"
-#endif
+#error "esatto/trace.hpp needs C++17 (-std=c++17); C has esatto/trace.h"
+#else
 
 #include "base.h"
 #include "data_source.hpp"
 #include "proto.hpp"
 #include "session.hpp"
 #include "track_event.hpp"
+
+#endif  // C++17
 
 #endif  // ESATTO_TRACE_HPP_

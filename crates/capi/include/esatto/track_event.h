@@ -20,8 +20,11 @@
  * A trace point is no cancellation point (pthread_cancel). A slice of a cancelled thread ends if
  * the code is compiled with -fexceptions. */
 
-/* A slice, from here to the end of the block. It ends on the track on which it begins. */
+/* A slice, from here to the end of the block. It ends on the track on which it begins. As in C++,
+ * no goto and no case label of a switch may pass it into its block: the compiler refuses that, and a
+ * block of its own mends it. A longjmp out of the block leaves the slice open. */
 #define ESATTO_SLICE(category, ...)                                                                                        \
+  ESATTO_NO_JUMP_(ESATTO_UNIQUE_(esatto_no_jump_may_pass_this_slice_))                                                     \
   struct esatto_category* const ESATTO_UNIQUE_(esatto_category_) = (category);                                             \
   struct esatto_slice_ ESATTO_UNIQUE_(esatto_slice_) __attribute__((cleanup(esatto_slice_end_), unused)) =                 \
       esatto_is_enabled(ESATTO_UNIQUE_(esatto_category_))                                                                  \
@@ -101,12 +104,14 @@
 #define ESATTO_ON(track) esatto_put_on_(&(union esatto_on_){{0}}, track)
 /* On the track of the process. */
 #define ESATTO_ON_PROCESS ESATTO_ON_NESTED(ESATTO_NEST_PROCESS)
-/* On a track of the process, by its name. The number distinguishes tracks with the same name. */
+/* On a track of the process, by its name. The number distinguishes tracks with the same name. The
+ * text of a name, here and in ESATTO_CATEGORY_NAME, is copied. Only one of more than 63 bytes must
+ * stay as it is until an ESATTO_SLICE ends, as the names in ESATTO_NEST must. */
 #define ESATTO_ON_NAMED(name, id) ESATTO_ON_NAMED_UNDER(esatto_process_track(), name, id)
 /* On a track below esatto_process_track() or esatto_thread_track(), or of no process if the parent
  * is 0. Below a track that is an object: see ESATTO_ON_NESTED. */
 #define ESATTO_ON_NAMED_UNDER(parent, name, id) \
-  esatto_named_under_(&(struct PerfettoTeHlExtraNamedTrack){{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false})
+  esatto_named_under_(&(struct esatto_named_track_){{{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false}, {0}})
 /* On the last of these tracks. Each is below the one before, and needs no events of its own. */
 #define ESATTO_ON_NESTED(...)                                                                                            \
   esatto_nested_(&(struct PerfettoTeHlExtraNestedTracks){{PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, NULL},               \
@@ -117,7 +122,7 @@
 #define ESATTO_NEST_THREAD (&(struct PerfettoTeHlNestedTrack){PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD})
 /* A track that is an object. Name those above it before it. */
 #define ESATTO_NEST_TRACK(track) \
-  (&(struct PerfettoTeHlNestedTrackRegistered){{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &(track)->impl}.header)
+  (&(struct PerfettoTeHlNestedTrackRegistered){{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &esatto_current_(track)->impl}.header)
 /* A track by its name, and members of struct PerfettoTeHlNestedTrackNamed: ESATTO_NEST("layer", .id
  * = 3, .sibling_order_rank = 1) */
 #define ESATTO_NEST(...) \
@@ -146,9 +151,8 @@
 /* A category whose name is known at run time: ESATTO_INSTANT(ESATTO_ANY, "done",
  * ESATTO_CATEGORY_NAME(name)) */
 #define ESATTO_ANY (&(struct esatto_category[]){esatto_any_category()}[0])
-#define ESATTO_CATEGORY_NAME(text)                                           \
-  ESATTO_EXTRA_(DynamicCategory, {PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, \
-                &(struct PerfettoTeCategoryDescriptor){text, NULL, NULL, 0})
+#define ESATTO_CATEGORY_NAME(text) \
+  esatto_category_named_(&(struct esatto_category_name_){{{PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, NULL}, {text, NULL, NULL, 0}, {0}})
 
 /* Extras: typed fields of the message TrackEvent, by their numbers. */
 
@@ -188,9 +192,27 @@
     if (esatto_is_enabled(esatto_category_)) PerfettoTeHlEmitImpl(esatto_category_->impl, type, name, __VA_ARGS__); \
   } while (0)
 
-static inline struct PerfettoTeHlExtra* esatto_named_under_(struct PerfettoTeHlExtraNamedTrack* track) {
-  esatto_set_apart_(&track->id, track->parent_uuid, track->name);
-  return &track->header;
+struct esatto_named_track_ {
+  struct PerfettoTeHlExtraNamedTrack extra;
+  char kept[ESATTO_KEPT_BYTES_];
+};
+
+static inline struct PerfettoTeHlExtra* esatto_named_under_(struct esatto_named_track_* track) {
+  esatto_set_apart_(&track->extra.id, track->extra.parent_uuid, track->extra.name);
+  track->extra.name = esatto_keep_(track->kept, track->extra.name);
+  return &track->extra.header;
+}
+
+struct esatto_category_name_ {
+  struct PerfettoTeHlExtraDynamicCategory extra;
+  struct PerfettoTeCategoryDescriptor descriptor;
+  char kept[ESATTO_KEPT_BYTES_];
+};
+
+static inline struct PerfettoTeHlExtra* esatto_category_named_(struct esatto_category_name_* category) {
+  category->descriptor.name = esatto_keep_(category->kept, category->descriptor.name);
+  category->extra.desc = &category->descriptor;
+  return &category->extra.header;
 }
 
 static inline struct PerfettoTeHlExtra* esatto_nested_(struct PerfettoTeHlExtraNestedTracks* to, struct PerfettoTeHlNestedTrack** tracks,
@@ -199,6 +221,18 @@ static inline struct PerfettoTeHlExtra* esatto_nested_(struct PerfettoTeHlExtraN
   to->tracks = tracks;
   return &to->header;
 }
+
+/* A type whose size is not a constant. C forbids jumps past its declaration. Clang refuses them
+ * because of the cleanup. */
+#ifdef __clang__
+#define ESATTO_NO_JUMP_(name)
+#else
+#define ESATTO_NO_JUMP_(name)                                                 \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wvla\"") \
+  typedef char name[esatto_one_()] __attribute__((unused));                   \
+  _Pragma("GCC diagnostic pop")
+#endif
+static inline int esatto_one_(void) { return 1; }
 
 struct esatto_slice_ {
   struct esatto_category* category;

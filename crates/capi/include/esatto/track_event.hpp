@@ -22,8 +22,8 @@
 // A trace point is no cancellation point (pthread_cancel).
 
 // (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
-// which it begins. The name of that track must still exist then. Without a track it is a slice of
-// the thread, which ends with the slice around it if the block ends later or on another thread, as
+// which it begins. The name of on_named is copied; only one of more than 63 bytes must still exist
+// then. Without a track it is a slice of the thread, which ends with the slice around it if the block ends later or on another thread, as
 // in a coroutine. A line on stderr says so once. Pass a track there.
 #define ESATTO_SLICE(category, ...)                       \
   ::esatto::Slice ESATTO_UNIQUE_(esatto_slice_){category}; \
@@ -220,7 +220,8 @@ class Track {
 
  private:
   Track(esatto_track_kind kind, const char* name, const esatto_track_options& options) { esatto_track_open(&track_, kind, name, &options); }
-  esatto_track track_;
+  // An event may describe it anew.
+  mutable esatto_track track_;
 };
 
 // Extras: tracks. The default is the track of the thread.
@@ -255,7 +256,7 @@ namespace nest {
 inline PerfettoTeHlNestedTrack process() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS}; }
 inline PerfettoTeHlNestedTrack thread() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD}; }
 // A track that is an object. Name those above it before it.
-inline PerfettoTeHlNestedTrackRegistered track(const Track& track) { return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &track.raw()->impl}; }
+inline PerfettoTeHlNestedTrackRegistered track(const Track& track) { return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &esatto_current_(track.raw())->impl}; }
 // A track by its name. Its members can set the order of siblings and which of them are merged.
 inline PerfettoTeHlNestedTrackNamed named(const char* name, uint64_t id = 0) {
   return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_NAMED}, name, id, false, 0, 0, 0, nullptr, 0};
@@ -564,7 +565,10 @@ class [[nodiscard]] Slice {
 
   // The track on which it ends.
   void remember(const detail::OnTrack& extra) { track_.object = extra.value; }
-  void remember(const detail::Plain<PerfettoTeHlExtraNamedTrack>& extra) { track_.named = extra.value; }
+  void remember(const detail::Plain<PerfettoTeHlExtraNamedTrack>& extra) {
+    track_.named = extra.value;
+    track_.named.name = esatto_keep_(kept_, extra.value.name);
+  }
   void remember(const detail::Plain<PerfettoTeHlExtraNestedTracks>& extra) { track_.process = extra.value; }
   template <class... Tracks>
   void remember(const detail::Nested<Tracks...>&) {
@@ -586,6 +590,8 @@ class [[nodiscard]] Slice {
     PerfettoTeHlExtraNamedTrack named;
     PerfettoTeHlExtraNestedTracks process;
   } track_{{0}};
+  // The name of that track.
+  char kept_[ESATTO_KEPT_BYTES_];
 };
 
 }  // namespace esatto
