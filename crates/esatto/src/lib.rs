@@ -240,7 +240,8 @@ pub use process::{Builder, Tracing, complete_on_signals, trace_panics};
 #[cfg(feature = "in-process")]
 pub use process::{FileTrace, trace_from_env, trace_to_file};
 pub use record::{
-    AsyncSlice, AsyncSlices, Begun, Driven, Lane, Lanes, SliceGuard, TrackSliceGuard, empty_event, record, record_only,
+    AsyncSlice, AsyncSlices, Begun, Driven, Lane, Lanes, SliceGuard, ThreadSlice, TrackSliceGuard, empty_event, record,
+    record_only,
 };
 pub use session::{
     Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, Startup, StartupTracing, track_events,

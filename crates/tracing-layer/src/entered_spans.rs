@@ -3,7 +3,7 @@
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use esatto::{Arg, Flow, record_only};
+use esatto::{Arg, Flow, ThreadSlice};
 
 use crate::callsite::Callsite;
 use crate::field_values::Values;
@@ -47,8 +47,7 @@ pub(crate) struct Entered {
     pub(crate) recorder: &'static RecorderId,
     pub(crate) id: u64,
     pub(crate) callsite: &'static Callsite,
-    /// The instances that have the begin of the slice.
-    pub(crate) instances: u32,
+    pub(crate) slice: ThreadSlice,
     /// The span was left before spans that were entered later. Its slice ends with the last of
     /// them, because slices are nested.
     pub(crate) left: bool,
@@ -63,16 +62,16 @@ impl Entered {
         recorder: &'static RecorderId,
         id: u64,
         callsite: &'static Callsite,
-        instances: u32,
+        slice: ThreadSlice,
     ) -> Self {
         let links = [0; MAX_LINKS];
-        Self { recorder, id, callsite, instances, left: false, has_values: false, links, link_count: 0 }
+        Self { recorder, id, callsite, slice, left: false, has_values: false, links, link_count: 0 }
     }
 
     /// Remembers a flow, which the end of the slice carries. Returns false if there are too many,
     /// or if there is no slice.
     pub(crate) fn link(&mut self, flow: u64) -> bool {
-        let fits = self.link_count < MAX_LINKS && self.instances != 0;
+        let fits = self.link_count < MAX_LINKS && self.slice.is_recorded();
         if fits {
             self.links[self.link_count] = flow;
             self.link_count += 1;
@@ -91,9 +90,7 @@ impl Entered {
                 event.flow(Flow::global(flow));
             }
         };
-        if self.instances != 0 {
-            record_only(self.instances, &self.callsite.end, &mut [Arg::With(&mut write)]);
-        }
+        self.slice.end(&self.callsite.end, &mut [Arg::With(&mut write)]);
     }
 }
 

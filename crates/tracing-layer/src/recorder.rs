@@ -1,6 +1,6 @@
 //! Recorder that turns spans and events into slices and instants, for the layer and the subscriber.
 
-use esatto::{Arg, Begun, Flow, Timestamp, record, record_only};
+use esatto::{Arg, Begun, Flow, ThreadSlice, Timestamp, record, record_only};
 use tracing_core::span::{Attributes, Record};
 use tracing_core::{Event, Metadata};
 
@@ -121,8 +121,8 @@ impl Recorder {
             {
                 return Some((callsite, None));
             }
-            let instances = span.begin_entry(callsite);
-            local.push(Entered::new(self.id, id, callsite, instances));
+            let slice = span.begin_entry(callsite);
+            local.push(Entered::new(self.id, id, callsite, slice));
             Some((callsite, Some(())))
         });
         if let Some(Some((callsite, None))) = entered {
@@ -135,8 +135,8 @@ impl Recorder {
     fn enter_async(&self, slot: &Slot, id: u64, callsite: &'static Callsite) {
         callsite.learn_async();
         self.promote(slot, 0);
-        let instances = slot.lock().begin_entry(callsite);
-        entered_spans::with(|local| local.push(Entered::new(self.id, id, callsite, instances)));
+        let slice = slot.lock().begin_entry(callsite);
+        entered_spans::with(|local| local.push(Entered::new(self.id, id, callsite, slice)));
     }
 
     #[inline]
@@ -147,14 +147,13 @@ impl Recorder {
     /// Ends a slice on the track of the thread.
     #[inline]
     fn end_entry(&self, entered: &Entered) {
-        let Entered { callsite, instances, .. } = *entered;
-        if instances == 0 {
+        if !entered.slice.is_recorded() {
             return;
         }
         if entered.has_values || !entered.links().is_empty() {
             return self.end_entry_with(entered);
         }
-        record_only(instances, &callsite.end, &mut []);
+        entered.slice.end(&entered.callsite.end, &mut []);
     }
 
     #[cold]
@@ -170,7 +169,7 @@ impl Recorder {
                 span.values.write(span.written, entered.callsite.names, event);
             }
         };
-        record_only(entered.instances, &entered.callsite.end, &mut [Arg::With(&mut write)]);
+        entered.slice.end(&entered.callsite.end, &mut [Arg::With(&mut write)]);
         if let Some(span) = slot.as_mut().filter(|span| span.lifetime.is_none()) {
             span.written = span.values.len();
         }
@@ -321,11 +320,11 @@ impl Span {
         }
     }
 
-    /// Begins a slice on the track of the thread, and returns the instances in which it began.
+    /// Begins a slice on the track of the thread.
     #[inline]
-    fn begin_entry(&mut self, callsite: &'static Callsite) -> u32 {
+    fn begin_entry(&mut self, callsite: &'static Callsite) -> ThreadSlice {
         if !callsite.category.is_enabled() {
-            return 0;
+            return ThreadSlice::NONE;
         }
         let Some(lifetime) = &mut self.lifetime else { return self.begin_only_entry(callsite) };
         let missing = lifetime.begun.missing(callsite.category);
@@ -336,19 +335,22 @@ impl Span {
             let record = |args: &mut [Arg<'_>]| record_only(missing, &callsite.begin, args);
             lifetime.begun.add(|| self.values.with_args(callsite.names, head, record));
         }
-        if callsite.slices == Slices::Lifetime { 0 } else { record(&callsite.begin, &mut [Arg::Flow(flow.id())]) }
+        match callsite.slices {
+            Slices::Lifetime => ThreadSlice::NONE,
+            _ => ThreadSlice::by(|| record(&callsite.begin, &mut [Arg::Flow(flow.id())])),
+        }
     }
 
-    fn begin_only_entry(&mut self, callsite: &'static Callsite) -> u32 {
+    fn begin_only_entry(&mut self, callsite: &'static Callsite) -> ThreadSlice {
         self.written = self.values.len();
         // If this turns out to be the first of several entries, the flow connects it with them.
         let may_be_async = callsite.slices == Slices::Auto && callsite.kind() != SpanKind::Sync;
         let flow = may_be_async.then(|| self.flow());
         if flow.is_none() && self.values.len() == 0 {
-            return record(&callsite.begin, &mut []);
+            return ThreadSlice::by(|| record(&callsite.begin, &mut []));
         }
         let head = Head { flows: [flow, None], ..Head::default() };
-        self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args))
+        ThreadSlice::by(|| self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args)))
     }
 
     /// Marks a moment of the lifetime, at one end of an arrow. Returns false if there is no lane,
