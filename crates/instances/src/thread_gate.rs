@@ -6,13 +6,16 @@
 //! lock that the trace point needs, and the trace point would wait for ever. So a thread holds
 //! locks that trace points take in two situations only: inside of a trace point
 //! ([`ThreadTable::enter`]), or while its gate is [`Closed`]. In both, trace points do nothing.
-//! Threads of the SDK also hold such locks at other times, and get no signals.
+//!
+//! An allocator that traces is another such handler. A thread of the SDK holds locks at most times,
+//! so it is closed, and [opens](ThreadGate::open_for) for functions of the program only.
 //!
 //! [`ThreadTable::enter`]: crate::ThreadTable::enter
 
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem;
 use core::ptr;
 use core::sync::atomic::{Ordering, compiler_fence};
 
@@ -50,6 +53,24 @@ pub unsafe trait ThreadGate: Sized + 'static {
             compiler_fence(Ordering::SeqCst);
         });
         Closed { _gate: PhantomData, _not_send: PhantomData }
+    }
+
+    /// Runs `f` with the calling thread open, if there is one [`Closed`] of it. Its holder makes
+    /// sure that the thread holds no lock that trace points take.
+    fn open_for<R>(f: impl FnOnce() -> R) -> R {
+        /// Closes the thread again, also if `f` panics.
+        struct Open<G: ThreadGate>(PhantomData<G>);
+        impl<G: ThreadGate> Drop for Open<G> {
+            fn drop(&mut self) {
+                mem::forget(G::close());
+            }
+        }
+        if Self::with_local(|local| local.closed.get()) != 1 {
+            return f();
+        }
+        drop(Closed::<Self> { _gate: PhantomData, _not_send: PhantomData });
+        let _open = Open::<Self>(PhantomData);
+        f()
     }
 
     /// Returns whether the calling thread is [`Closed`].

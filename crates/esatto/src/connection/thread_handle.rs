@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use esatto_instances::ThreadGate as _;
+
 use super::mailbox::Mailbox;
 use super::pause::Pause;
 use super::thread::{Command, Control};
@@ -15,6 +17,7 @@ use crate::control_thread::{self, Entry};
 use crate::data_source;
 use crate::os::leaked::Leaked;
 use crate::os::{OwnedFd, Waker, block_signals, spawn};
+use crate::trace_point_gate::Gate;
 
 /// The name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -83,8 +86,9 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed) + 1;
     let run = move || {
         OWN_NUMBER.set(number);
-        // A handler that traces would wait for the locks of this thread.
+        // A handler that traces would wait for the locks of this thread, and so would an allocator.
         block_signals();
+        let _closed = Gate::close();
         control.run();
     };
     let join = spawn(THREAD_NAME, Box::new(run))?;

@@ -1,9 +1,7 @@
 //! The declaration of a data source.
 
 use core::fmt;
-use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +16,7 @@ use super::{
     registry, waits,
 };
 use crate::backend::Backend;
+use crate::callbacks::{caught, shielded};
 use crate::category::registry as category_registry;
 use crate::error::Error;
 use crate::hash::fnv;
@@ -431,13 +430,13 @@ impl<T: DataSource> Source<T> {
             startup: assignment.startup,
             tag: self.tag,
         };
-        catch_unwind(AssertUnwindSafe(|| T::setup(&setup))).ok()
+        caught(|| T::setup(&setup))
     }
 
     /// Calls the instance, if it still exists. A panic must not end the control thread.
     fn with(&self, ticket: Ticket, call: impl FnOnce(&T)) {
         if let Some(object) = self.instances.slots.redeem(ticket).and_then(|instance| instance.object()) {
-            let _ = catch_unwind(AssertUnwindSafe(|| call(&object)));
+            shielded(|| call(&object));
         }
     }
 }
@@ -501,9 +500,8 @@ impl<T: DataSource> AnySource for Source<T> {
     fn end(&self, ticket: Ticket) {
         if let Some(instance) = self.instances.slots.vacate(ticket, || self.instances.recording.stop(ticket.slot)) {
             let object = instance.take_object();
-            let end = || object.as_ref().inspect(|object| object.ended());
-            let _ = catch_unwind(AssertUnwindSafe(end));
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
+            shielded(|| object.iter().for_each(|object| object.ended()));
+            shielded(|| drop(object));
         }
     }
 
@@ -527,7 +525,7 @@ impl<T: DataSource> AnySource for Source<T> {
     }
 
     fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {
-        catch_unwind(|| T::can_adopt(startup, session)).unwrap_or(false)
+        caught(|| T::can_adopt(startup, session)).unwrap_or(false)
     }
 
     fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy) {

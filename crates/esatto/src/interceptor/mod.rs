@@ -46,12 +46,11 @@ mod packet_assembly;
 
 use core::any::Any;
 use core::fmt;
-use core::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esatto_shm::TraceWriter;
 
+use crate::callbacks::{caught, shielded};
 use crate::error::Error;
 
 /// The names that interceptors can have. The list is fixed because any user who may record sends
@@ -118,15 +117,15 @@ impl Interception {
         let registered = registered();
         let make = registered.iter().find(|(known, _)| known.as_bytes() == name)?.1;
         drop(registered);
-        catch_unwind(|| make(config)).ok().map(Self)
+        caught(|| make(config)).map(Self)
     }
 
     pub(crate) fn start(&self) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.start()));
+        shielded(|| self.0.start());
     }
 
     pub(crate) fn stop(&self) {
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.stop()));
+        shielded(|| self.0.stop());
     }
 
     /// Makes a writer whose packets go to the interceptor whenever it is flushed.

@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
+#[cfg(feature = "in-process")]
+use std::time::Duration;
 
 use esatto_instances::Uncancelled;
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
@@ -31,6 +33,44 @@ pub(crate) fn ask_command_line() {
 /// Returns the name under which this process connects: the first string of its command line.
 pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
+}
+
+/// Returns how long ago the job of this process began, which is its process group: a command line
+/// of a shell, a script, a service. The longest time if the process that began it has ended. `None`
+/// if this process is the first of its job, or if `/proc` does not tell.
+#[cfg(feature = "in-process")]
+pub(crate) fn job_age() -> Option<Duration> {
+    let first = job();
+    if first == 0 || first == std::process::id() {
+        return None;
+    }
+    let _uncancelled = Uncancelled::begin();
+    let Ok(stat) = std::fs::read(format!("/proc/{first}/stat")) else { return Some(Duration::MAX) };
+    // A tick of the kernel's interface is a hundredth of a second on every machine.
+    let began = Duration::from_millis(start_ticks(&stat)?.saturating_mul(10));
+    Duration::from_nanos(super::read_clock(super::ClockId::Boottime)).checked_sub(began)
+}
+
+/// Returns the number of the process group: that of its first process; 0 where there is none.
+#[cfg(feature = "in-process")]
+fn job() -> u32 {
+    #[cfg(unix)]
+    {
+        unsafe extern "C" {
+            safe fn getpgrp() -> core::ffi::c_int;
+        }
+        u32::try_from(getpgrp()).unwrap_or(0)
+    }
+    #[cfg(not(unix))]
+    0
+}
+
+/// Returns field 22 of a line of `/proc/PID/stat`: when the process started, in ticks since boot.
+/// The second field is a name in parentheses that may contain anything.
+pub(crate) fn start_ticks(stat: &[u8]) -> Option<u64> {
+    let after_name = stat.windows(2).rposition(|w| w == b") ")? + 2;
+    let field = stat[after_name..].split(|&b| b == b' ').nth(22 - 3)?;
+    core::str::from_utf8(field).ok()?.trim().parse().ok().filter(|&ticks| ticks != 0)
 }
 
 /// The number of this process in the traces of one service. In a container it is the one that the

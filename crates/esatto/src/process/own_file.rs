@@ -8,10 +8,12 @@ use esatto_protozero::Fields;
 use esatto_protozero::wire::decode_varint;
 use esatto_schema::TraceReader;
 
+use super::recordings;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::os::file_lock;
 use crate::os::fork::OwnedByParent;
+use crate::os::process_info::job_age;
 use crate::session::named_file::NamedFile;
 use crate::track_uuid;
 
@@ -35,19 +37,26 @@ const MAX_OWN_NAMES: u32 = 100;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Existing {
     Empty,
+    /// Kept if it has content.
+    KeepTrace,
     Keep,
 }
 
 impl OwnFile {
     /// Creates the file, or empties it if it is a trace. If another process is writing it, or if
-    /// this process has written it before (perhaps as another program, before an `exec`), creates a
-    /// file whose name ends in the number of this process, and in a further number if there is one
-    /// already: processes of several containers have equal numbers.
+    /// this process has written it before (perhaps as another program, before an `exec`), or the
+    /// one that it was forked from, creates a file whose name ends in the number of this process,
+    /// and in a further number if there is one already: processes of several containers have equal
+    /// numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
-        let what = match Self::try_create(wanted.to_owned(), Existing::Empty)? {
+        let existing = if recordings::is_of_parent(wanted) { Existing::KeepTrace } else { Existing::Empty };
+        let what = match Self::try_create(wanted.to_owned(), existing)? {
             Ok(created) => return Ok(created),
             Err(Kept::IsWritten) => format!("another process is writing {}", wanted.display()),
             Err(Kept::IsEarlier) => format!("{} has what this process recorded before", wanted.display()),
+            Err(Kept::IsOfParent) => {
+                format!("{} has what the process recorded that this one was forked from", wanted.display())
+            }
         };
         let process = std::process::id();
         for number in 1..=MAX_OWN_NAMES {
@@ -72,7 +81,7 @@ impl OwnFile {
         options.read(true).write(true).create(true).truncate(false);
         let open = || options.open(&path).map_err(failed);
         let lock = match existing {
-            Existing::Empty => open()?,
+            Existing::Empty | Existing::KeepTrace => open()?,
             Existing::Keep => match options.clone().create_new(true).open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Err(Kept::IsEarlier)),
                 opened => opened.map_err(failed)?,
@@ -84,13 +93,19 @@ impl OwnFile {
             if file_lock::lock(&lock).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
                 return Ok(Err(Kept::IsWritten));
             }
-            if existing == Existing::Empty {
+            if existing != Existing::Keep {
                 let begin = beginning(&lock);
                 if !may_be_trace(&begin) {
                     return Err(Error::no_trace(&path));
                 }
                 if has_events_of_this_process(&begin) {
                     return Ok(Err(Kept::IsEarlier));
+                }
+                if !begin.is_empty() {
+                    if existing == Existing::KeepTrace {
+                        return Ok(Err(Kept::IsOfParent));
+                    }
+                    tell_if_of_same_job(&lock, &path);
                 }
             }
             lock.set_len(0).map_err(failed)?;
@@ -114,6 +129,22 @@ enum Kept {
     IsWritten,
     /// It is an earlier recording of this process, or of another process with this number.
     IsEarlier,
+    /// It is a recording of the process that this one was forked from.
+    IsOfParent,
+}
+
+/// Tells that a trace is replaced which was written since the job of this process began, so
+/// probably by another program of the job: `a; b` in a script, or a launcher and its worker.
+fn tell_if_of_same_job(trace: &File, path: &Path) {
+    let age = trace.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+    if let Some(age) = age.filter(|&age| job_age().is_some_and(|job| age < job)) {
+        diagnostics::say_once(format!(
+            "{} replaces the trace that another program of this job has written until {:.1} s ago; to keep both, set \
+             ESATTO_TRACE to a name with `%p`, the number of the process",
+            path.display(),
+            age.as_secs_f64()
+        ));
+    }
 }
 
 /// First byte of a trace: the tag of a packet.

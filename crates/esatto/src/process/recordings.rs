@@ -147,6 +147,12 @@ fn claim(wanted: &Path) -> Claim {
     Claim::New(id)
 }
 
+/// Returns whether a process that this one was forked from has recorded into the file.
+pub(super) fn is_of_parent(wanted: &Path) -> bool {
+    let pid = std::process::id();
+    ALL.lock().iter().any(|entry| entry.pid != pid && entry.wanted == wanted)
+}
+
 /// Ends a recording with its last guard. If another thread has ended it, waits for that thread and
 /// returns the same result.
 pub(super) fn end(recording: &Recording, stop: impl FnOnce(Running) -> Result<(), Error>) -> Result<(), Error> {

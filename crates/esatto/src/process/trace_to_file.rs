@@ -70,8 +70,9 @@ const BUFFER_SIZE_KB: u32 = 64 * 1024;
 /// If another process is writing the file, this one writes `FILE.PID`, with its own number, and
 /// says so in a [notice](crate::Builder::notices). So a program and the programs that it starts can
 /// have the same `ESATTO_TRACE`. The same holds for a second recording of one process, even as
-/// another program after an `exec`. A forked child records nothing, until it calls this function
-/// again. If this process already writes the file, its recordings become one, which ends with the
+/// another program after an `exec`, and for a forked child. Such a child records nothing, until it
+/// calls this function again. A trace that nobody writes any more is replaced; a notice says so if
+/// another program of the same job, such as a script, has written it. If this process already writes the file, its recordings become one, which ends with the
 /// last guard.
 ///
 /// # Errors

@@ -19,6 +19,42 @@ fn a_spawned_child_writes_a_file_of_its_own() {
 }
 
 #[test]
+fn a_forked_child_keeps_the_file_of_a_parent_that_has_ended() {
+    let folder = Folder::new("outlived");
+    let program = folder.start("forks-and-ends-first", &[]);
+    let child_is_done = folder.path("ready");
+    wait_for(&child_is_done);
+    let (status, said) = program.end();
+    let files = folder.files();
+    assert!(status.success() && files.len() == 3 && files[2].starts_with("t."), "{files:?}");
+    let expected = "esatto: t has what the process recorded that this one was forked from: this one writes t.";
+    assert!(said.starts_with(expected), "{said}");
+    assert_eq!(names(&folder.path("t")), ["of the parent"]);
+    assert_eq!(names(&folder.path(&files[2])), ["of the child"]);
+}
+
+#[test]
+fn a_program_that_replaces_the_trace_of_its_job_says_so() {
+    let folder = Folder::new("job");
+    let said = |script: &str| {
+        let mut shell = folder.command("builder", "sh");
+        let program = std::env::current_exe().expect("this file");
+        shell.args(["-c", script]).arg(program).args(["--exact", "a_program", "--nocapture", "--quiet"]);
+        let output = shell.output().expect("sh is there");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    // The shell of the second command line is another job.
+    assert_eq!(said(r#""$0" "$@"; true"#), "");
+    assert_eq!(said(r#""$0" "$@"; true"#), "");
+    let told = said(r#""$0" "$@"; "$0" "$@"; true"#);
+    let expected = "esatto: t replaces the trace that another program of this job has written until ";
+    assert!(told.starts_with(expected) && told.lines().count() == 1 && told.contains("`%p`"), "{told}");
+    assert_eq!(said(r#"ESATTO_TRACE=t-%p; "$0" "$@"; "$0" "$@"; true"#), "");
+    assert_eq!(folder.files().len(), 3, "{:?}", folder.files());
+}
+
+#[test]
 fn two_programs_that_start_together_write_two_files() {
     let folder = Folder::new("together");
     let programs: Vec<_> = (0..8).map(|_| folder.start("wait-plain", &[])).collect();

@@ -35,8 +35,16 @@ impl Folder {
 
     /// Starts this file as a program of a role, with `ESATTO_TRACE=t`, in the folder.
     pub(crate) fn start(&self, role: &str, args: &[(&str, &str)]) -> Program {
-        let mut command = Command::new(std::env::current_exe().expect("this file"));
-        command.args(["--exact", "a_program", "--nocapture", "--quiet"]).current_dir(&self.0);
+        let mut command = self.command(role, std::env::current_exe().expect("this file"));
+        command.args(["--exact", "a_program", "--nocapture", "--quiet"]);
+        command.envs(args.iter().copied());
+        Program(command.spawn().expect("it starts"))
+    }
+
+    /// Returns a command that runs a program as a job of its own, with what a role needs.
+    pub(crate) fn command(&self, role: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.0).process_group(0);
         // No service of the machine takes part.
         command.env(ROLE, role).env("ESATTO_TRACE", "t").env("PERFETTO_PRODUCER_SOCK_NAME", self.path("no-service"));
         // A shell that starts the tests in the background lets them ignore SIGINT.
@@ -47,8 +55,8 @@ impl Folder {
                 Ok(())
             });
         }
-        command.envs(args.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        Program(command.spawn().expect("it starts"))
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
     }
 
     /// Runs it to its end, which must be a good one. Returns what it has written to stderr.

@@ -209,6 +209,22 @@ fn act(role: &str) {
             assert_eq!(status, 0);
             file.finish().expect("complete");
         }
+        "forks-and-ends-first" => {
+            let file = esatto::trace_from_env().expect("starts");
+            esatto::instant!(APP, "of the parent");
+            let parent = std::process::id();
+            if fork() == 0 {
+                while std::os::unix::process::parent_id() == parent {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                let file = esatto::trace_from_env().expect("starts");
+                esatto::instant!(APP, "of the child");
+                file.finish().expect("complete");
+                std::fs::write("ready", "").expect("the folder is ours");
+                std::process::exit(0);
+            }
+            file.finish().expect("complete");
+        }
         "forks-in-a-session" => {
             let session = || {
                 let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("starts");
