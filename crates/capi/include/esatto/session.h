@@ -69,8 +69,8 @@ static inline void* esatto_config_bytes(const struct esatto_config* config, size
 }
 
 /* Starts a session with a serialized TraceConfig (`esatto config convert` makes one of text), in a
- * backend that esatto_init has connected. The data sources of this program record when it returns. End the session by
- * PerfettoTracingSessionDestroy or esatto_session_finish. */
+ * backend that esatto_init has connected. The data sources of this program record when it returns.
+ * End the session by PerfettoTracingSessionDestroy or esatto_session_finish. */
 static inline struct PerfettoTracingSessionImpl* esatto_session_start_with(uint32_t backend, const void* config, size_t size) {
   struct PerfettoTracingSessionImpl* session =
       backend == ESATTO_SYSTEM ? PerfettoTracingSessionSystemCreate() : PerfettoTracingSessionInProcessCreate();

@@ -53,7 +53,7 @@ struct esatto_track_options {
 };
 
 /* A descriptor begins with its uuid and that of its parent, each as a varint of 10 bytes, so that
- * both can be changed at their place. That of a thread has its numbers at its end in the same way. */
+ * both can be changed at their place. That of a thread ends with its numbers in the same form. */
 enum { ESATTO_UUID_AT_ = 1, ESATTO_PARENT_AT_ = 12, ESATTO_NUMBER_BYTES_ = 10 };
 
 static inline void esatto_encode_number_(uint8_t* to, uint64_t value) {

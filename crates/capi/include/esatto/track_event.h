@@ -21,7 +21,7 @@
  * the code is compiled with -fexceptions. */
 
 /* A slice, from here to the end of the block. It ends on the track on which it begins. As in C++,
- * no goto and no case label of a switch may pass it into its block: the compiler refuses that, and a
+ * no goto and no case label of a switch may pass it into its block: the compiler refuses that. A
  * block of its own mends it. A longjmp out of the block leaves the slice open. */
 #define ESATTO_SLICE(category, ...)                                                                                        \
   ESATTO_NO_JUMP_(ESATTO_UNIQUE_(esatto_no_jump_may_pass_this_slice_))                                                     \

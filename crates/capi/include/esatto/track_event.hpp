@@ -23,8 +23,9 @@
 
 // (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
 // which it begins. The name of on_named is copied; only one of more than 63 bytes must still exist
-// then. Without a track it is a slice of the thread, which ends with the slice around it if the block ends later or on another thread, as
-// in a coroutine. A line on stderr says so once. Pass a track there.
+// then. Without a track it is a slice of the thread, which ends with the slice around it if the
+// block ends later or on another thread, as in a coroutine. A line on stderr says so once. Pass a
+// track there.
 #define ESATTO_SLICE(category, ...)                       \
   ::esatto::Slice ESATTO_UNIQUE_(esatto_slice_){category}; \
   if (ESATTO_UNIQUE_(esatto_slice_).is_recorded()) ESATTO_UNIQUE_(esatto_slice_).begin(__VA_ARGS__)

@@ -72,8 +72,8 @@ const BUFFER_SIZE_KB: u32 = 64 * 1024;
 /// have the same `ESATTO_TRACE`. The same holds for a second recording of one process, even as
 /// another program after an `exec`, and for a forked child. Such a child records nothing, until it
 /// calls this function again. A trace that nobody writes any more is replaced; a notice says so if
-/// another program of the same job, such as a script, has written it. If this process already writes the file, its recordings become one, which ends with the
-/// last guard.
+/// another program of the same job, such as a script, has written it. If this process already
+/// writes the file, its recordings become one, which ends with the last guard.
 ///
 /// # Errors
 ///
