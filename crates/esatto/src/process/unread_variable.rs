@@ -48,7 +48,7 @@ pub(super) fn watch(control: &Handle) {
 fn tell() {
     // A forked child may not take the locks of messages when it exits.
     if !IS_READ.load(Ordering::Relaxed) && WATCHER.load(Ordering::Relaxed) == process::id() {
-        let remedy = "call `file_from_env` on its `Tracing::builder()`, or record it with `esatto record`";
+        let remedy = "record it with `esatto record`, or, in Rust, call `file_from_env` on its `Tracing::builder()`";
         diagnostics::say_once(format!("{FILE_VARIABLE} is set, but this program has not read it: {remedy}"));
     }
 }

@@ -40,7 +40,7 @@ fn slow_and_debug_are_recorded_if_asked_for() {
 fn a_variable_that_nothing_reads_is_reported() {
     let folder = Folder::new("unread");
     let expected = "esatto: ESATTO_TRACE is set, but this program has not read it: \
-                    call `file_from_env` on its `Tracing::builder()`, or record it with `esatto record`\n";
+                    record it with `esatto record`, or, in Rust, call `file_from_env` on its `Tracing::builder()`\n";
     assert_eq!(folder.run("builder-that-does-not-read", &[]), expected);
     assert_eq!(folder.run("builder-that-does-not-read", &[("ESATTO_TRACE", "off")]), "");
     // Also to those who end it with a signal.
