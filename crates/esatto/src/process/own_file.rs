@@ -52,9 +52,9 @@ impl OwnFile {
         let existing = if recordings::is_of_parent(wanted) { Existing::KeepTrace } else { Existing::Empty };
         let what = match Self::try_create(wanted.to_owned(), existing)? {
             Ok(created) => return Ok(created),
-            Err(Kept::IsWritten) => format!("another process is writing {}", wanted.display()),
-            Err(Kept::IsEarlier) => format!("{} has what this process recorded before", wanted.display()),
-            Err(Kept::IsOfParent) => {
+            Err(Kept::Written) => format!("another process is writing {}", wanted.display()),
+            Err(Kept::Earlier) => format!("{} has what this process recorded before", wanted.display()),
+            Err(Kept::OfParent) => {
                 format!("{} has what the process recorded that this one was forked from", wanted.display())
             }
         };
@@ -83,7 +83,7 @@ impl OwnFile {
         let lock = match existing {
             Existing::Empty | Existing::KeepTrace => open()?,
             Existing::Keep => match options.clone().create_new(true).open(&path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Err(Kept::IsEarlier)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Err(Kept::Earlier)),
                 opened => opened.map_err(failed)?,
             },
         };
@@ -91,7 +91,7 @@ impl OwnFile {
         if is_file {
             // Without locks in this file system, processes do not notice each other.
             if file_lock::lock(&lock).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
-                return Ok(Err(Kept::IsWritten));
+                return Ok(Err(Kept::Written));
             }
             if existing != Existing::Keep {
                 let begin = beginning(&lock);
@@ -99,11 +99,11 @@ impl OwnFile {
                     return Err(Error::no_trace(&path));
                 }
                 if has_events_of_this_process(&begin) {
-                    return Ok(Err(Kept::IsEarlier));
+                    return Ok(Err(Kept::Earlier));
                 }
                 if !begin.is_empty() {
                     if existing == Existing::KeepTrace {
-                        return Ok(Err(Kept::IsOfParent));
+                        return Ok(Err(Kept::OfParent));
                     }
                     tell_if_of_same_job(&lock, &path);
                 }
@@ -126,11 +126,11 @@ impl OwnFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// Another process is writing it.
-    IsWritten,
+    Written,
     /// It is an earlier recording of this process, or of another process with this number.
-    IsEarlier,
+    Earlier,
     /// It is a recording of the process that this one was forked from.
-    IsOfParent,
+    OfParent,
 }
 
 /// Tells that a trace is replaced which was written since the job of this process began, so
