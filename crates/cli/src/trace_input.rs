@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use esatto_inputs::{Error, Inputs, MemberReader, Options};
+use esatto_inputs::{Error, Inputs, Member, MemberReader, Options};
 use esatto_trace::PacketReader;
 use esatto_trace::escape::Line;
 
@@ -22,6 +22,14 @@ pub(crate) fn open(traces: &Traces) -> Result<Inputs, Failure> {
 /// Opens a trace, or an archive of traces.
 pub(crate) fn open_file(path: &Path) -> Result<Inputs, Failure> {
     let inputs = Inputs::open(&[path.to_owned()]).map_err(failed)?;
+    say_notes(&inputs);
+    Ok(inputs)
+}
+
+/// Opens a trace, or an archive of traces, that is read several times.
+pub(crate) fn open_to_read_again(path: &Path) -> Result<Inputs, Failure> {
+    let options = Options::default().with_reading_again();
+    let inputs = Inputs::open_with(&[path.to_owned()], options).map_err(failed)?;
     say_notes(&inputs);
     Ok(inputs)
 }
@@ -78,6 +86,11 @@ impl TraceInput {
         if let Some((name, why)) = inputs.errors().first() {
             say!("{} is damaged: {}", Line(name), Line(why));
         }
+        Self::again(member)
+    }
+
+    /// Opens a trace of some inputs once more, without a word about them.
+    pub(crate) fn again(member: &Member) -> Result<Self, Failure> {
         Ok(Self { reader: member.open().map_err(failed)?, stored_bytes: member.stored_bytes() })
     }
 

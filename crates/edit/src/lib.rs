@@ -1,9 +1,9 @@
 //! Makes Perfetto traces of Perfetto traces, packet by packet.
 //!
-//! - [`Cut`] keeps an interval of time, and everything that it needs to be a trace of its own.
+//! - [`Cut`] keeps an interval of time, and everything that it needs to be a trace of its own. A
+//!   [`Survey`] makes it, which also finds the times of the first and of the last event.
 //! - [`Merge`] makes one trace of several of one machine.
 //! - [`Redact`] leaves out fields and overwrites texts.
-//! - [`Bounds`] finds the times of the first and of the last event.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -11,14 +11,12 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
-mod bounds;
 mod cut;
 mod merge;
 mod merged_stats;
 mod packet;
 mod redact;
 
-pub use bounds::Bounds;
-pub use cut::{Cut, CutCounts};
+pub use cut::{Cut, CutCounts, Survey};
 pub use merge::{Merge, MergeError, SAME_BOOT_NS};
 pub use redact::Redact;

@@ -1,7 +1,7 @@
 //! Parts of small traces, as the engine sees them. The trace processor agrees with each of the
 //! whole traces.
 
-use esatto_edit::Cut;
+use esatto_edit::Survey;
 use esatto_protozero::append_to;
 use esatto_trace::{Engine, write_packet};
 
@@ -65,12 +65,13 @@ fn sums() -> Proto {
 }
 
 fn cut(packets: &[Proto], from: i64) -> Vec<u8> {
-    let mut cut = Cut::new(from, i64::MAX);
+    let mut survey = Survey::default();
+    packets.iter().for_each(|packet| survey.add(&packet.0).expect("memory is enough"));
+    let mut cut = survey.cut(from, i64::MAX).expect("memory is enough");
     let mut trace = Vec::new();
     for packet in packets {
         cut.add(&packet.0, |kept| write_packet(&mut trace, kept)).expect("memory is enough");
     }
-    cut.finish(|kept| write_packet(&mut trace, kept)).expect("memory is enough");
     trace
 }
 

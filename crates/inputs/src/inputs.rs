@@ -26,12 +26,20 @@ const MAX_NOTES: usize = 20;
 pub struct Options {
     /// The files are pieces of one trace, in this order.
     pub are_pieces: bool,
+    /// Traces are opened several times. One from a pipe takes a temporary file for it.
+    pub are_read_again: bool,
 }
 
 impl Options {
     /// Creates options. With `are_pieces`, the files are pieces of one trace.
     pub fn new(are_pieces: bool) -> Self {
-        Self { are_pieces }
+        Self { are_pieces, ..Self::default() }
+    }
+
+    /// Returns options by which each trace can be opened several times, also one from a pipe.
+    #[must_use]
+    pub fn with_reading_again(self) -> Self {
+        Self { are_read_again: true, ..self }
     }
 }
 
@@ -42,6 +50,8 @@ pub struct Inputs {
     plan: MergePlan,
     has_manifest: bool,
     is_archive: bool,
+    /// Streams go to temporary files, so that they can be read again.
+    are_read_again: bool,
     notes: Vec<String>,
     more_notes: usize,
     errors: Vec<(String, String)>,
@@ -70,6 +80,7 @@ impl Inputs {
             return Ok(inputs);
         }
         let is_alone = paths.len() == 1;
+        inputs.are_read_again = options.are_read_again || !is_alone;
         for path in paths {
             inputs.add_file(path, is_alone)?;
         }
@@ -216,7 +227,7 @@ impl Inputs {
             let text = opened.into_text(name)?;
             return self.set_manifest(&text);
         }
-        let source = opened.into_source(name, !is_alone)?;
+        let source = opened.into_source(name, self.are_read_again)?;
         let name = name.to_owned();
         let compression = compression(kind);
         self.members.push(Member { name, source, compression, is_json: inner == FileKind::Json, stored_bytes: None });

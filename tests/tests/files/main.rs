@@ -5,6 +5,7 @@ mod archives_are_read;
 mod damaged_files_are_told;
 mod json_becomes_a_trace;
 mod parts_are_cut;
+mod parts_have_whole_slices;
 mod results_are_written_safely;
 mod texts_are_redacted;
 mod traces_are_converted;

@@ -4,11 +4,13 @@
 //! configs, and the state of sequences. Of a packet outside of the interval, the names and defaults
 //! that it announces stay. Slices are kept whole if they overlap the interval: the begin of a slice
 //! that contains the start of the interval is kept with its own time, and the end of a slice that
-//! contains the end of the interval as well.
+//! contains the end of the interval as well. A [`Survey`] of the whole trace finds these slices.
 
 mod counters;
 mod ftrace;
+mod slice_event;
 mod slices;
+mod survey;
 
 use std::collections::HashMap;
 
@@ -18,12 +20,13 @@ use esatto_trace::{PacketTimes, TimedPacket};
 
 use self::counters::Counters;
 pub(crate) use self::ftrace::event_times;
-use self::slices::{Action, Slices};
+use self::slice_event::{Kind, SliceEvent};
+pub use self::survey::Survey;
 use crate::packet::{last, without};
 
 /// Payloads that are kept whatever their time is: later packets are based on them, or they are
 /// about the whole trace.
-pub(crate) const KEPT: [u32; 19] = [
+const KEPT: [u32; 19] = [
     field::CLOCK_SNAPSHOT,
     field::TRACE_UUID,
     field::TRACE_CONFIG,
@@ -74,13 +77,15 @@ pub struct CutCounts {
     pub events: u64,
 }
 
-/// Cutter that is given the packets of a trace in the order of the file.
+/// Cutter that is given the packets of a trace in the order of the file, as its [`Survey`] was
+/// before.
 #[derive(Debug)]
 pub struct Cut {
     from: i64,
     to: i64,
     times: PacketTimes,
-    slices: Slices,
+    /// The packets that begin or end a slice outside of the interval, and are kept.
+    slices: std::iter::Peekable<std::vec::IntoIter<u64>>,
     counters: Counters,
     /// The last switch of each machine and processor before the interval.
     switches: HashMap<(u32, u64), Vec<u8>>,
@@ -88,13 +93,14 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Makes a cutter for an interval of the trace clock, in nanoseconds, both ends included.
-    pub fn new(from: i64, to: i64) -> Self {
+    /// Makes a cutter for an interval, and the packets of slices outside of it that are kept, in
+    /// the order of the file. The first packet is 1.
+    fn new((from, to): (i64, i64), slices: Vec<u64>) -> Self {
         Self {
             from,
             to,
             times: PacketTimes::default(),
-            slices: Slices::default(),
+            slices: slices.into_iter().peekable(),
             counters: Counters::default(),
             switches: HashMap::new(),
             counts: CutCounts::default(),
@@ -116,14 +122,6 @@ impl Cut {
         let found = self.times.add(packet);
         if !found.is_usable {
             return self.keep_loss(packet, &found, &mut keep);
-        }
-        if found.clears_state || found.changes_defaults {
-            // The names and defaults of packets that wait are about to be forgotten.
-            for waiting in self.slices.release_sequence(found.sequence) {
-                self.counts.kept += 1;
-                self.counts.events += 1;
-                keep(&waiting)?;
-            }
         }
         if found.clears_state {
             self.counters.clear(found.sequence);
@@ -163,20 +161,6 @@ impl Cut {
             }
             _ => self.strip(packet, &found, &mut keep),
         }
-    }
-
-    /// Ends the trace.
-    ///
-    /// # Errors
-    ///
-    /// Those of `keep`.
-    pub fn finish<E>(&mut self, mut keep: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        for waiting in self.slices.release_all() {
-            self.counts.kept += 1;
-            self.counts.events += 1;
-            keep(&waiting)?;
-        }
-        Ok(())
     }
 
     fn contains(&self, time: i64) -> bool {
@@ -243,29 +227,33 @@ impl Cut {
         let Some(event) = last(packet, field::TRACK_EVENT).map(|event| event.as_bytes()) else { return Ok(()) };
         // The time of such an event is in fields of its own.
         let Some(time) = found.time else { return self.keep(found, bytes, keep) };
-        let defaults = self.times.defaults(found.sequence);
-        let values = self.counters.values(event, defaults, found.machine);
-        let action = self.slices.add(event, defaults, found, time, (self.from, self.to), || {
-            // The state stays where it is, and so do differences, which become a part of a sum.
-            let waiting = without_state(bytes);
-            if values.is_empty() { waiting } else { counters::without_values(&waiting, event) }
-        });
-        match action {
-            Action::Keep(waiting) => {
+        let is_kept = self.contains(time) || self.overlaps(packet, event, found, time);
+        if is_kept && time >= self.from {
+            self.counts.events += 1;
+            return self.keep(found, bytes, keep);
+        }
+        if time < self.from {
+            // Differences become a part of a sum.
+            let values = self.counters.values(event, self.times.defaults(found.sequence), found.machine);
+            let without_values = (is_kept && !values.is_empty()).then(|| counters::without_values(bytes, event));
+            let time = time.saturating_add(found.ahead);
+            self.counters.add(found.sequence, values, time, || envelope_without_state(packet));
+            if is_kept {
                 self.counts.events += 1;
-                for waiting in waiting {
-                    self.counts.kept += 1;
-                    keep(&waiting)?;
-                }
-                self.keep(found, bytes, keep)
+                self.counts.kept += 1;
+                return keep(without_values.as_deref().unwrap_or(bytes));
             }
-            Action::Wait | Action::Drop => {
-                if time < self.from {
-                    let time = time.saturating_add(found.ahead);
-                    self.counters.add(found.sequence, values, time, || envelope_without_state(packet));
-                }
-                self.strip(packet, found, keep)
-            }
+        }
+        self.strip(packet, found, keep)
+    }
+
+    /// Returns whether an event outside of the interval begins or ends a slice that overlaps it.
+    fn overlaps(&mut self, packet: &[u8], event: &[u8], found: &TimedPacket, time: i64) -> bool {
+        while self.slices.next_if(|kept| *kept < self.counts.read).is_some() {}
+        let defaults = self.times.defaults(found.sequence);
+        match SliceEvent::read(packet, event, defaults, found).kind {
+            Kind::Whole(dur) => dur > 0 && time < self.from && time.saturating_add(dur) >= self.from,
+            Kind::Begin | Kind::End => self.slices.peek() == Some(&self.counts.read),
         }
     }
 }

@@ -1,215 +1,214 @@
-//! Slices that are open at an end of the interval.
+//! Slices that overlap an interval, found in the order of time.
+//!
+//! Several threads may write the begins and ends of a track, and their packets lie in the file in
+//! any order. So all of them are sorted by time before they are matched, by the rules of the trace
+//! processor.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
+use std::io;
 
-use esatto_schema::track_event::field;
-use esatto_schema::track_event::legacy_event::field as legacy;
-use esatto_schema::{trace_packet_defaults, track_event_defaults};
-use esatto_trace::TimedPacket;
+use esatto_trace::sorter::{Sorter, SpillFile};
 
-use crate::packet::last;
+use super::slice_event::{Kind, SliceEvent, Track};
 
-const BEGIN: u64 = 1;
-const END: u64 = 2;
+/// Bytes of begins and ends that are sorted in memory before they are written to a temporary file.
+const SORT_MEMORY: usize = 64 << 20;
 
 /// Open slices of a track that are remembered, as many as readers nest.
 const MAX_OPEN_SLICES: usize = 512;
 
-/// A track that slices nest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Track {
-    /// It is named by its id, on a machine.
-    Named(u32, u64),
-    /// The track that a sequence has without a name.
-    OfSequence(usize),
-    /// Events of the older form with an id.
-    Async(u32, u64),
-}
-
-impl Track {
-    /// The first one in order.
-    const FIRST: Self = Self::Named(0, 0);
-}
-
-/// A slice that has not ended.
+/// All begins and ends of a trace.
 #[derive(Debug)]
-struct Open {
-    sequence: usize,
-    /// The packet of its begin, unless it is in the result.
-    waiting: Option<Vec<u8>>,
-}
-
-#[derive(Debug, Default)]
-struct Stack {
-    open: Vec<Open>,
-    /// Open slices that began after the interval.
-    later: u64,
-}
-
-/// Fate of an event.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    /// It is kept, after these packets.
-    Keep(Vec<Vec<u8>>),
-    /// It is kept if a later event shows that it must be.
-    Wait,
-    Drop,
-}
-
-/// Kind of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Begin,
-    End,
-    /// It is over after some nanoseconds.
-    Whole(i64),
-}
-
-/// Slices of all tracks. Tracks without an open one are not remembered.
-#[derive(Debug, Default)]
 pub(super) struct Slices {
-    stacks: HashMap<Track, Stack>,
-    /// Tracks on which packets of a sequence may wait.
-    waiting: BTreeSet<(usize, Track)>,
+    sorter: Sorter,
+}
+
+impl Default for Slices {
+    fn default() -> Self {
+        Self { sorter: Sorter::new(SORT_MEMORY, SpillFile::default()) }
+    }
 }
 
 impl Slices {
-    /// Takes an event at a time. `packet` makes the packet that waits.
-    pub(super) fn add(
-        &mut self,
-        event: &[u8],
-        defaults: &[u8],
-        found: &TimedPacket,
-        time: i64,
-        (from, to): (i64, i64),
-        packet: impl FnOnce() -> Vec<u8>,
-    ) -> Action {
-        let (track, kind) = read(event, defaults, found);
-        let is_inside = (from..=to).contains(&time);
-        match (kind, self.stacks.get_mut(&track)) {
-            (Kind::Whole(dur), _) if !is_inside => {
-                let overlaps = time < from && time.saturating_add(dur) >= from && dur > 0;
-                if overlaps { Action::Keep(Vec::new()) } else { Action::Drop }
-            }
-            (Kind::Whole(_), Some(stack)) => Action::Keep(stack.release(track, &mut self.waiting)),
-            (Kind::Whole(_), None) => Action::Keep(Vec::new()),
-            (Kind::End, None) => {
-                if is_inside {
-                    Action::Keep(Vec::new())
-                } else {
-                    Action::Drop
-                }
-            }
-            (Kind::End, Some(stack)) => {
-                let action = if time < from {
-                    match stack.open.pop() {
-                        Some(Open { waiting: None, .. }) => Action::Keep(Vec::new()),
-                        _ => Action::Drop,
-                    }
-                } else if stack.later > 0 {
-                    stack.later -= 1;
-                    Action::Drop
-                } else {
-                    let waiting = stack.release(track, &mut self.waiting);
-                    let has_begin = stack.open.pop().is_some();
-                    if is_inside || has_begin { Action::Keep(waiting) } else { Action::Drop }
-                };
-                if stack.open.is_empty() && stack.later == 0 {
-                    self.stacks.remove(&track);
-                    self.waiting.remove(&(found.sequence, track));
-                }
-                action
-            }
-            (Kind::Begin, _) => {
-                let stack = self.stacks.entry(track).or_default();
-                if time < from {
-                    if stack.open.len() < MAX_OPEN_SLICES {
-                        stack.open.push(Open { sequence: found.sequence, waiting: Some(packet()) });
-                        self.waiting.insert((found.sequence, track));
-                    }
-                    Action::Wait
-                } else if is_inside {
-                    let waiting = stack.release(track, &mut self.waiting);
-                    stack.open.push(Open { sequence: found.sequence, waiting: None });
-                    Action::Keep(waiting)
-                } else {
-                    stack.later += 1;
-                    Action::Drop
-                }
-            }
+    /// Takes an event of a packet. Packets are numbered in the order of the file.
+    pub(super) fn add(&mut self, packet: u64, time: i64, event: &SliceEvent) {
+        if event.kind != Kind::Whole(0) {
+            self.sorter.push(time, 0, |bytes| write_record(bytes, packet, event));
         }
     }
 
-    /// Returns the packets of a sequence that wait.
-    pub(super) fn release_sequence(&mut self, sequence: usize) -> Vec<Vec<u8>> {
-        let mut packets = Vec::new();
-        while let Some(&(owner, track)) = self.waiting.range((sequence, Track::FIRST)..).next() {
-            if owner != sequence {
-                break;
-            }
-            self.waiting.remove(&(owner, track));
-            let open = self.stacks.get_mut(&track).into_iter().flat_map(|stack| &mut stack.open);
-            packets.extend(open.filter(|open| open.sequence == sequence).filter_map(|open| open.waiting.take()));
-        }
-        packets
+    /// Returns why the temporary file has failed.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.sorter.take_failure()
     }
 
-    /// Returns all packets that wait.
-    pub(super) fn release_all(&mut self) -> Vec<Vec<u8>> {
-        let mut packets = Vec::new();
-        while let Some((_, track)) = self.waiting.pop_first() {
-            if let Some(stack) = self.stacks.get_mut(&track) {
-                packets.extend(stack.release(track, &mut self.waiting));
+    /// Returns the numbers of the packets outside of an interval that begin or end a slice which
+    /// overlaps it, in the order of the file.
+    pub(super) fn overlapping(self, interval: (i64, i64)) -> io::Result<Vec<u64>> {
+        let mut sorted = self.sorter.into_sorted()?;
+        let mut stacks: HashMap<Track, Stack> = HashMap::new();
+        let mut kept = Kept { interval, packets: Vec::new() };
+        while let Some((time, record)) = sorted.next_record()? {
+            let (packet, event) = read_record(record);
+            let stack = stacks.entry(event.track).or_default();
+            stack.add(packet, time, &event, &mut kept);
+            if stack.open.is_empty() && stack.deeper == 0 {
+                stacks.remove(&event.track);
             }
         }
-        packets
+        let open = stacks.values().flat_map(|stack| &stack.open);
+        open.filter(|slice| slice.end.is_none()).for_each(|slice| kept.add(slice, None));
+        kept.packets.sort_unstable();
+        Ok(kept.packets)
     }
+}
+
+/// Packets of slices that overlap the interval.
+#[derive(Debug)]
+struct Kept {
+    interval: (i64, i64),
+    packets: Vec<u64>,
+}
+
+impl Kept {
+    /// Takes a slice with the time and, if there is one, the packet of its end.
+    fn add(&mut self, slice: &Open, end: Option<(i64, Option<u64>)>) {
+        let (from, to) = self.interval;
+        if slice.is_whole || slice.begin > to || end.is_some_and(|(end, _)| end < from) {
+            return;
+        }
+        self.packets.extend((slice.begin < from).then_some(slice.packet));
+        self.packets.extend(end.filter(|(end, _)| *end > to).and_then(|(_, packet)| packet));
+    }
+}
+
+/// A slice on the stack of its track.
+#[derive(Debug)]
+struct Open {
+    /// The number of the packet of its begin.
+    packet: u64,
+    begin: i64,
+    /// Its end, if it has ended while one inside was open, or was whole from the start.
+    end: Option<i64>,
+    is_whole: bool,
+    name: u64,
+    category: u64,
+}
+
+/// Slices of a track, innermost last.
+#[derive(Debug, Default)]
+struct Stack {
+    open: Vec<Open>,
+    /// Those with a known end.
+    ended: usize,
+    /// Further ones inside, which are not remembered.
+    deeper: usize,
 }
 
 impl Stack {
-    /// Returns all packets that wait, in the order of their begins.
-    fn release(&mut self, track: Track, waiting: &mut BTreeSet<(usize, Track)>) -> Vec<Vec<u8>> {
-        let take = |open: &mut Open| {
-            let packet = open.waiting.take()?;
-            waiting.remove(&(open.sequence, track));
-            Some(packet)
+    fn add(&mut self, packet: u64, time: i64, event: &SliceEvent, kept: &mut Kept) {
+        let dur = if let Kind::Whole(dur) = event.kind { dur } else { 0 };
+        let is_nested = self.expire(time, dur, kept);
+        match event.kind {
+            Kind::End if self.deeper > 0 => self.deeper -= 1,
+            Kind::End => self.end(packet, time, event, kept),
+            Kind::Whole(_) if !is_nested || self.open.len() >= MAX_OPEN_SLICES => {}
+            Kind::Begin if self.open.len() >= MAX_OPEN_SLICES => self.deeper += 1,
+            Kind::Begin | Kind::Whole(_) => {
+                let is_whole = event.kind != Kind::Begin;
+                let end = is_whole.then(|| time.saturating_add(dur));
+                self.ended += usize::from(is_whole);
+                let SliceEvent { name, category, .. } = *event;
+                self.open.push(Open { packet, begin: time, end, is_whole, name, category });
+            }
+        }
+    }
+
+    /// Closes slices that have ended by a time. Returns false if a whole slice of a duration would
+    /// end after one that contains its begin.
+    fn expire(&mut self, time: i64, dur: i64, kept: &mut Kept) -> bool {
+        if self.ended == 0 {
+            return true;
+        }
+        let mut has_open = false;
+        for place in (0..self.open.len()).rev() {
+            let Some(slice) = self.open.get(place) else { continue };
+            let Some(end) = slice.end else {
+                has_open = true;
+                continue;
+            };
+            if has_open {
+                // Open slices inside a slice that has ended are over at its end.
+                if time > end {
+                    for inner in self.open.drain(place..) {
+                        self.ended -= usize::from(inner.end.is_some());
+                        if inner.end.is_none() {
+                            kept.add(&inner, Some((end, None)));
+                        }
+                    }
+                    has_open = false;
+                }
+            } else if end <= time {
+                let popped = self.open.pop();
+                self.ended -= usize::from(popped.is_some_and(|slice| slice.end.is_some()));
+            } else if dur > 0 && time.saturating_add(dur) > end {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Closes the innermost open slice that matches name and categories.
+    fn end(&mut self, packet: u64, time: i64, event: &SliceEvent, kept: &mut Kept) {
+        let matches = |slice: &Open| {
+            slice.end.is_none()
+                && (event.name == 0 || slice.name == 0 || slice.name == event.name)
+                && (event.category == 0 || slice.category == event.category)
         };
-        self.open.iter_mut().filter_map(take).collect()
+        let Some(place) = self.open.iter().rposition(matches) else { return };
+        kept.add(&self.open[place], Some((time, Some(packet))));
+        if place + 1 == self.open.len() {
+            self.open.pop();
+        } else {
+            self.open[place].end = Some(time);
+            self.ended += 1;
+        }
     }
 }
 
-fn read(event: &[u8], defaults: &[u8], found: &TimedPacket) -> (Track, Kind) {
-    let number = |id: u32| last(event, id).map(|field| field.as_u64());
-    let default = last(defaults, trace_packet_defaults::field::TRACK_EVENT_DEFAULTS)
-        .and_then(|defaults| last(defaults.as_bytes(), track_event_defaults::field::TRACK_UUID))
-        .map(|uuid| uuid.as_u64());
-    let uuid = number(field::TRACK_UUID).or(default);
-    let track = uuid.map_or(Track::OfSequence(found.sequence), |uuid| Track::Named(found.machine, uuid));
-    let kind = match number(field::TYPE) {
-        Some(BEGIN) => Kind::Begin,
-        Some(END) => Kind::End,
-        _ => Kind::Whole(0),
+/// Appends a record: numbers, without those at the end that are 0.
+fn write_record(bytes: &mut Vec<u8>, packet: u64, event: &SliceEvent) {
+    let (kind, dur) = match event.kind {
+        Kind::Begin => (0, 0),
+        Kind::End => (1, 0),
+        Kind::Whole(dur) => (2, dur),
     };
-    let Some(old) = last(event, field::LEGACY_EVENT).map(|old| old.as_bytes()) else { return (track, kind) };
-    let number = |id: u32| last(old, id).map(|field| field.as_u64());
-    let phase = number(legacy::PHASE).and_then(|phase| u8::try_from(phase).ok()).unwrap_or(0);
-    match phase {
-        b'B' => (track, Kind::Begin),
-        b'E' => (track, Kind::End),
-        b'X' => {
-            let micros = last(old, legacy::DURATION_US).map_or(0, |dur| dur.as_i64());
-            (track, Kind::Whole(micros.saturating_mul(1000)))
-        }
-        b'b' | b'S' | b'e' | b'F' | b'n' | b'T' | b'p' => {
-            let ids = [legacy::UNSCOPED_ID, legacy::LOCAL_ID, legacy::GLOBAL_ID];
-            let id = ids.into_iter().find_map(number).unwrap_or(0);
-            let kind = match phase {
-                b'b' | b'S' => Kind::Begin,
-                b'e' | b'F' => Kind::End,
-                _ => Kind::Whole(0),
-            };
-            (Track::Async(found.machine, id), kind)
-        }
-        _ => (track, kind),
-    }
+    let (track, owner, id) = match event.track {
+        Track::Named(machine, id) => (0, machine, id),
+        Track::OfSequence(sequence) => (1, sequence, 0),
+        Track::Other(machine, hash) => (2, machine, hash),
+    };
+    let head = u64::from(owner) << 8 | track << 4 | kind;
+    let dur = u64::from_ne_bytes(dur.to_ne_bytes());
+    let numbers = [head, packet, id, event.category, event.name, dur];
+    let used = numbers.iter().rposition(|number| *number != 0).map_or(0, |last| last + 1);
+    numbers[..used].iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
+}
+
+fn read_record(record: &[u8]) -> (u64, SliceEvent) {
+    let mut numbers = record.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap_or_default()));
+    let mut next = || numbers.next().unwrap_or(0);
+    let [head, packet, id, category, name, dur] = [next(), next(), next(), next(), next(), next()];
+    let owner = u32::try_from(head >> 8).unwrap_or(u32::MAX);
+    let track = match head >> 4 & 15 {
+        0 => Track::Named(owner, id),
+        1 => Track::OfSequence(owner),
+        _ => Track::Other(owner, id),
+    };
+    let kind = match head & 15 {
+        0 => Kind::Begin,
+        1 => Kind::End,
+        _ => Kind::Whole(i64::from_ne_bytes(dur.to_ne_bytes())),
+    };
+    (packet, SliceEvent { track, kind, name, category })
 }
