@@ -1,5 +1,5 @@
-//! `record COMMAND` on a disk that is full: the recording stops and says so at once. The command
-//! runs to its end.
+//! `record COMMAND` on a disk that is full, or with a file that may not grow: the recording stops
+//! and says so at once. The command runs to its end.
 
 use esatto_tests::tiny_disk::{DISK_BYTES, TinyDisk};
 use esatto_tests::workload::Workload;
@@ -22,17 +22,22 @@ fn record(harness: &Harness, options: &[&str]) -> Program {
 }
 
 fn to_its_end(harness: &Harness, options: &[&str], reason: &str) {
+    let record = to_its_end_with(harness, options, reason, 1);
+    assert_eq!(record.log().matches("esatto: ").count(), 1, "{}", record.log());
+}
+
+fn to_its_end_with(harness: &Harness, options: &[&str], reason: &str, status: i32) -> Program {
     harness.write("file.cfg", INTO_FILE);
+    harness.write("small.cfg", format!("{INTO_FILE} max_file_size_bytes: 60000"));
     let mut record = record(harness, options);
     record.wait_for_log(reason);
     record.wait_for_log("Nothing more is recorded. The command goes on.");
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(record.is_running() && !harness.path("ended").exists());
     harness.write("enough", "");
-    let status = record.wait();
-    assert_eq!(status.code(), Some(1), "{}", record.log());
+    assert_eq!(record.wait().code(), Some(status), "{}", record.log());
     assert!(harness.path("ended").exists(), "{}", record.log());
-    assert_eq!(record.log().matches("esatto: ").count(), 1, "{}", record.log());
+    record
 }
 
 #[test]
@@ -51,6 +56,31 @@ fn to_its_end_with_a_file_of_ours() {
 fn to_its_end_with_a_file_of_the_service() {
     let reason = "the service ended the recording: the trace file cannot be written: No space left on device";
     to_its_end(&Harness::new(), &["-c", "file.cfg", "-o", "/dev/full"], reason);
+}
+
+#[test]
+fn to_its_end_after_a_full_file() {
+    let cases: [&[&str]; 2] = [&["--long", "trace", "--max-size", "64K"], &["-c", "small.cfg", "-o", "trace"]];
+    for options in cases {
+        let harness = Harness::new();
+        let record = to_its_end_with(&harness, options, "s, because the file reached max_file_size_bytes", 0);
+        // The file is complete before the command ends.
+        let log = record.log();
+        let (before, _) = log.split_once("The command goes on.").expect("it says so");
+        assert!(before.contains("Wrote") && !log.contains("Asking the command to end"), "{log}");
+        let bytes = std::fs::read(harness.path("trace")).expect("it is there");
+        assert!(bytes.len() > 10_000 && esatto_trace::packets(&bytes).all(|packet| packet.is_ok()));
+    }
+}
+
+#[test]
+fn until_the_time_is_over_after_a_full_file() {
+    let harness = Harness::new();
+    let mut record = record(&harness, &["--long", "trace", "--max-size", "64K", "-t", "6s"]);
+    record.wait_for_log("The command goes on.");
+    assert_eq!(record.wait().code(), Some(0), "{}", record.log());
+    assert!(record.log().contains("Asking the command to end"), "{}", record.log());
+    assert!(!harness.path("ended").exists());
 }
 
 #[test]

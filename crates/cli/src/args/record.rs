@@ -25,7 +25,8 @@ Ctrl-C, SIGTERM and SIGHUP end the recording in order, and the trace is saved. A
 With --trigger, `esatto trigger NAME` or a program activates the trigger. With COMMAND, only COMMAND and its children can.
 
 Exit status: 0 recorded, 1 failed, 2 wrong usage, 3 recorded no event, 4 the trigger did not come. If COMMAND ends with
-another status than 0, that is the status, unless the recording failed. Then COMMAND goes on to its end.";
+another status than 0, that is the status, unless the recording failed. Then, and if the file is full, COMMAND goes on
+to its end.";
 
 /// Last arguments of a command that may be options of `record`.
 const MISPLACED_ARGS: usize = 16;
@@ -92,7 +93,7 @@ pub(crate) struct Record {
     /// Write into FILE while recording, for recordings that are larger than the memory
     #[arg(long, value_name = "FILE")]
     pub(crate) long: Option<PathBuf>,
-    /// With --long: end before the file is larger than this
+    /// With --long: end before the file is larger than this. COMMAND goes on
     #[arg(long = "max-size", value_name = "SIZE", value_parser = parse_size_kb, requires = "long")]
     pub(crate) max_size_kb: Option<u32>,
     /// Keep the newest data, and end at the first of these triggers; repeatable

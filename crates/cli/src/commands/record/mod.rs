@@ -209,6 +209,25 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
             return Ok(EXIT_FAILURE);
         }
     }
+    let is_cut = recorded.as_ref().is_ok_and(|recorded| {
+        let is_complete = recorded.completed_by_service == Some(true);
+        !is_complete && recorded.is_cut.unwrap_or_else(|| is_early && MissingTrigger::mode(&config).is_none())
+    });
+    if is_cut {
+        let max_bytes = config.max_file_size_bytes.unwrap_or(0);
+        let what = match is_by_itself {
+            true => format!("The recording ended after {:.1} s", lasted.as_secs_f64()),
+            false => "The end of the trace is missing".to_owned(),
+        };
+        say!("{what}, because the file reached max_file_size_bytes ({max_bytes}).");
+        if let Some(program) = child.as_mut().filter(|_| !stop.received()) {
+            if !program.has_ended() {
+                // The user has not asked for its end.
+                say!("Nothing more is recorded. The command goes on.");
+                program.wait(&mut stop, rest);
+            }
+        }
+    }
     // Only an end by itself counts, not one that this program causes.
     let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
     let status = child.map(Program::end).filter(|_| by_itself);
@@ -216,17 +235,9 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
         say!("{line}");
     }
     let recorded = recorded?;
-    let is_cut = recorded.is_cut.unwrap_or_else(|| is_early && MissingTrigger::mode(&config).is_none());
     if recorded.completed_by_service == Some(true) {
         say!("The tracing service has stopped. The trace is complete up to then.");
-    } else if is_cut {
-        let max_bytes = config.max_file_size_bytes.unwrap_or(0);
-        let what = match is_by_itself {
-            true => format!("The recording ended after {:.1} s", lasted.as_secs_f64()),
-            false => "The end of the trace is missing".to_owned(),
-        };
-        say!("{what}, because the file reached max_file_size_bytes ({max_bytes}).");
-    } else if is_early && MissingTrigger::mode(&config).is_none() {
+    } else if !is_cut && is_early && MissingTrigger::mode(&config).is_none() {
         say!("The tracing service has ended the recording. The trace is complete up to then.");
     }
     let missing_events = recorded.machine.missing_events();
