@@ -1,22 +1,24 @@
 //! Traces that are made of traces.
 
-use esatto_edit::{Bounds, Cut, Merge, Redact};
+use esatto_edit::{Merge, Redact, Survey};
 use esatto_trace::{Engine, packets, write_packet};
 
 /// Cuts, merges and redacts a trace. Every result is a trace.
 pub(crate) fn edit(trace: &[u8]) {
     let all: Vec<_> = packets(trace).map_while(Result::ok).map(|packet| packet.bytes).collect();
-    let mut bounds = Bounds::default();
-    all.iter().for_each(|packet| bounds.add(packet));
-    let (first, last) = bounds.bounds().unwrap_or((0, 1000));
+    let survey = || {
+        let mut survey = Survey::default();
+        all.iter().for_each(|packet| survey.add(packet).expect("the memory is enough"));
+        survey
+    };
+    let (first, last) = survey().bounds().unwrap_or((0, 1000));
     let middle = first / 2 + last / 2;
     for (from, to) in [(first, middle), (middle, last), (middle, middle), (i64::MIN, i64::MAX)] {
-        let mut cut = Cut::new(from, to);
+        let mut cut = survey().cut(from, to).expect("the memory is enough");
         let mut part = Vec::new();
         for packet in &all {
             cut.add(packet, |kept| write_packet(&mut part, kept)).expect("a vector takes all");
         }
-        cut.finish(|kept| write_packet(&mut part, kept)).expect("a vector takes all");
         read(&part);
     }
     let mut merge = Merge::default();
