@@ -33,7 +33,7 @@ pub(crate) fn waited() {
     READY.store(now(), Ordering::Relaxed);
 }
 
-/// Forgets all times in the child of a fork, which connects by itself.
+/// Forgets all times: in the child of a fork, which connects by itself, and at the end of tracing.
 pub(crate) fn forget() {
     CONNECTED.store(0, Ordering::Relaxed);
     READY.store(0, Ordering::Relaxed);

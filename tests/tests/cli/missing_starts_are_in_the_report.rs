@@ -6,6 +6,10 @@ use esatto_tests::{Harness, Implementation, Peer, esatto_bin, skip};
 use serde_json::Value;
 use std::process::Command;
 
+esatto::categories! {
+    static APP = "app";
+}
+
 /// The advice below the table.
 const ADVICE: &str = "set ESATTO_WAIT_MS=5000 for the program";
 
@@ -81,6 +85,27 @@ fn but_not_of_one_that_waits() {
     assert_eq!(ns(&process, "missing_ns"), 0);
     assert!(ns(&process, "enabled_ns") > ns(&process, "connected_ns"), "{process}");
     assert!(!text.contains(ADVICE), "{text}");
+}
+
+#[test]
+fn nor_of_one_that_connects_again() {
+    let again = esatto_tests::again!(nor_of_one_that_connects_again);
+    if again.role().is_some() {
+        for _ in 0..3 {
+            let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start().expect("starts");
+            esatto::instant!(APP, "round");
+            esatto::shutdown();
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        return;
+    }
+    let harness = Harness::new();
+    let output = again.recorded(&harness, "again", &["-o", "trace"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("are missing"), "{said}");
+    let info = harness.command(esatto_bin()).args(["info", "--json", "trace"]).output().expect("it runs");
+    let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+    assert_eq!(info["slices"]["instants"], 3, "{info:#}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The end of tracing: hands over the recorded data and disconnects, also when the process exits.
 
 use super::flush::{last_flush, stop_sessions};
-use crate::{connection, control_thread};
+use crate::{connection, control_thread, start_times};
 
 /// Ends tracing in this process. It hands over the recorded data, ends the sessions that the
 /// program controls, disconnects from all services, and ends the control thread. Returns when this
@@ -22,7 +22,10 @@ pub fn shutdown() -> bool {
         return false;
     }
     let complete = last_flush();
-    connection::stop() && complete
+    let is_stopped = connection::stop();
+    // The next `start` is the start of another recording.
+    start_times::forget();
+    is_stopped && complete
 }
 
 /// From now on, services get the recorded data when the process exits normally: at the end of
