@@ -6,6 +6,7 @@ mod a_hostile_user_disturbs_nobody;
 mod a_killed_program_is_cleaned_up_after;
 mod both_probes_record_the_same;
 mod events_and_statistics_arrive;
+mod executed_programs_have_their_own_name;
 mod files_that_events_name_have_paths;
 mod lost_kernel_events_are_told;
 mod missing_rights_are_told;

@@ -43,6 +43,8 @@ struct Known {
     /// It is a thread of the kernel, or has ended and waits for its parent.
     has_no_memory: bool,
     watch: MemoryWatch,
+    /// A hash of the name at the last poll; 0 if it is not known.
+    name: u32,
     /// The values that were read last.
     values: Values,
     written: Written,
@@ -78,7 +80,7 @@ pub(crate) struct Changed {
 pub(crate) struct Met {
     /// Processes whose counters could be read.
     pub(crate) pids: Vec<i32>,
-    /// Ids that belong to another process than at the last poll.
+    /// Ids that belong to another process than at the last poll, or to one with another name.
     pub(crate) reused: Vec<i32>,
 }
 
@@ -179,8 +181,14 @@ impl Counters {
                 slice,
                 values: &mut values,
             };
+            let name = known.name;
             match read.all(known) {
-                ReadResult::Read => is_met = true,
+                ReadResult::Read => {
+                    is_met = true;
+                    if name != 0 && name != known.name {
+                        met.reused.push(pid);
+                    }
+                }
                 ReadResult::Absent => {}
                 ReadResult::OtherProcess => {
                     met.reused.push(pid);
@@ -291,6 +299,7 @@ impl Reading<'_> {
                     return result;
                 };
                 known.watch.note_threads(threads);
+                known.name = name_hash(self.status.bytes());
             }
         }
         if self.options.dmabuf_rss {
@@ -332,6 +341,13 @@ impl Reading<'_> {
         self.values.set(Slot::RuntimeKernel, times.kernel.saturating_mul(self.ns_per_tick));
         ReadResult::Read
     }
+}
+
+/// Returns a hash of the first line of `status`, which has the name.
+fn name_hash(status: &[u8]) -> u32 {
+    let line = status.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let add = |hash: u32, &byte: &u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    line.iter().fold(0x811c_9dc5, add).max(1)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@
 mod cmdline;
 mod counters;
 mod descriptors;
+mod forked;
 mod kept_file;
 mod memory_watch;
 mod number;
@@ -107,6 +108,7 @@ impl Source for ProcessStats {
         while self.has_work() && begin.elapsed() < Duration::from_millis(MAX_FLUSH_MS) {
             self.work(writer);
         }
+        self.write_executed(None, writer);
     }
 
     fn stop(&mut self, writer: &mut TraceWriter) {
@@ -115,6 +117,7 @@ impl Source for ProcessStats {
 
     fn clear_incremental_state(&mut self) {
         self.tree.seen.clear();
+        self.tree.forked.clear();
         self.counters.clear();
         self.was_cleared = true;
     }
@@ -123,10 +126,15 @@ impl Source for ProcessStats {
         if self.has_work() {
             return Some(Monotonic::ZERO);
         }
-        self.ticks.map(|ticks| ticks.deadline())
+        let poll = self.ticks.map(|ticks| ticks.deadline());
+        poll.into_iter().chain(self.tree.forked.deadline()).min()
     }
 
     fn tick(&mut self, now: Monotonic, writer: &mut TraceWriter) {
+        self.tree.forked.set_due(now);
+        if self.tree.forked.deadline().is_some_and(|due| due <= now) {
+            self.write_executed(Some(now), writer);
+        }
         let is_scanning = self.scan.is_some() || self.poll.is_some();
         // A poll that lasts longer than the period takes the place of the next one.
         if self.ticks.as_mut().is_some_and(|ticks| !is_scanning && ticks.take(now)) {
@@ -163,11 +171,12 @@ impl ProcessStats {
         // Few kernels have it. Do not look for it once per process.
         options.dmabuf_rss &= proc.open_path(b"self/dmabuf_rss").is_some();
         let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let cursor = PidCursor::new(&proc);
         Ok(Self {
             options,
-            tree: ProcessTree::new(options, ns_per_tick),
+            tree: ProcessTree::new(options, ns_per_tick, cursor.last()),
             counters: Counters::new(options, ns_per_tick),
-            cursor: PidCursor::new(&proc),
+            cursor,
             proc,
             ticks: None,
             scan: None,
@@ -196,6 +205,9 @@ impl ProcessStats {
     /// Forgets processes and threads whose ids the kernel may have given to others.
     fn forget_reused(&mut self) {
         for (first, last) in self.cursor.advance().into_iter().flatten() {
+            if last == i32::MAX {
+                self.tree.forked.note_wrapped_ids();
+            }
             self.tree.seen.remove_range(first, last);
             self.counters.forget_range(first, last);
         }
@@ -217,6 +229,14 @@ impl ProcessStats {
             }
             None
         });
+    }
+
+    /// Describes processes again that have executed a program since they were described.
+    fn write_executed(&mut self, now: Option<Monotonic>, writer: &mut TraceWriter) {
+        let Self { tree, proc, was_cleared, .. } = self;
+        let mut pids = tree.forget_executed(now, proc).into_iter();
+        let mut slice = Slice::new();
+        write_tree(tree, writer, was_cleared, |tree| pids.find_map(|pid| tree.find(proc, pid, &mut slice)));
     }
 
     fn write_scan(&mut self, writer: &mut TraceWriter) {
@@ -311,7 +331,7 @@ pub fn fuzz(bytes: &[u8]) {
     let mut values = values::Values::default();
     let _ = status::parse_memory(bytes, &mut values);
     status::parse_smaps_rollup(bytes, &mut values);
-    let _ = stat::Times::parse(bytes);
+    let _ = (stat::Times::parse(bytes), stat::Origin::parse(bytes));
     let _ = pid_cursor::parse_last_id(bytes);
     let _ = number::signed(bytes);
     assert!(cmdline::arguments(bytes).map(<[u8]>::len).sum::<usize>() <= bytes.len());

@@ -29,6 +29,11 @@ impl PidCursor {
         cursor
     }
 
+    /// Returns the last id that the kernel had given at the last look.
+    pub(crate) fn last(&self) -> Option<i32> {
+        self.last
+    }
+
     /// Returns the ids that were given since the last call.
     pub(crate) fn advance(&mut self) -> Ranges {
         let Some(now) = self.file.as_ref().and_then(|file| parse_last_id(self.buffer.read(file)?)) else {

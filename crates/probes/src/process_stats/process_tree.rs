@@ -3,12 +3,14 @@
 use esatto_schema::ProcessTreeWriter;
 
 use super::cmdline::arguments;
+use super::forked::Forked;
 use super::options::Options;
 use super::seen_threads::SeenThreads;
 use super::slice::Slice;
-use super::stat::Times;
+use super::stat::{Origin, Times};
 use super::status::Status;
 use super::{MAX_STAT_BYTES, MAX_STATUS_BYTES};
+use crate::data_source::Monotonic;
 use crate::proc_folder::{FileBuffer, Numbers, ProcFolder};
 
 /// Reads processes and threads that the trace does not have yet, and writes them.
@@ -16,6 +18,7 @@ pub(crate) struct ProcessTree {
     options: Options,
     ns_per_tick: u64,
     pub(crate) seen: SeenThreads,
+    pub(super) forked: Forked,
     // The content that was read last: the files that a `Found` is about.
     process_status: FileBuffer,
     cmdline: FileBuffer,
@@ -56,11 +59,13 @@ struct ThreadsOfProcess {
 const MAX_CMDLINE_BYTES: usize = 64 * 1024;
 
 impl ProcessTree {
-    pub(crate) fn new(options: Options, ns_per_tick: u64) -> Self {
+    /// `last_id` is the last id that the kernel gave, if that is known.
+    pub(crate) fn new(options: Options, ns_per_tick: u64, last_id: Option<i32>) -> Self {
         Self {
             options,
             ns_per_tick,
             seen: SeenThreads::default(),
+            forked: Forked::new(last_id, ns_per_tick),
             process_status: FileBuffer::new(MAX_STATUS_BYTES),
             cmdline: FileBuffer::new(MAX_CMDLINE_BYTES),
             stat: FileBuffer::new(MAX_STAT_BYTES),
@@ -106,14 +111,48 @@ impl ProcessTree {
         }
         self.cmdline.clear();
         self.stat.clear();
-        slice.spend(1);
-        let _ = proc.read(pid, b"cmdline", &mut self.cmdline);
-        if self.options.age {
+        let may_be_new = self.forked.may_be_new(pid);
+        if self.options.age || may_be_new {
             slice.spend(1);
             let _ = proc.read(pid, b"stat", &mut self.stat);
         }
+        if may_be_new && !self.reads_new_process(proc, pid, slice) {
+            return false;
+        }
+        slice.spend(1);
+        let _ = proc.read(pid, b"cmdline", &mut self.cmdline);
+        if may_be_new && self.cmdline.bytes().is_empty() {
+            // Its arguments come a moment after its program.
+            let status = Status::parse(self.process_status.bytes());
+            let origin = Origin::parse(self.stat.bytes()).filter(|origin| self.forked.is_young(origin));
+            if origin.is_some() && status.is_kthread != Some(true) {
+                self.forked.add(pid);
+            }
+        }
         self.seen.insert(pid);
         true
+    }
+
+    /// Notes a process that has not executed a program yet. If it has done so since its status was
+    /// read, reads that again. Returns false if it is not there any more.
+    fn reads_new_process(&mut self, proc: &ProcFolder, pid: i32, slice: &mut Slice) -> bool {
+        let Some(origin) = Origin::parse(self.stat.bytes()) else { return true };
+        if self.forked.is_forked(&origin) {
+            self.forked.add(pid);
+        } else if Status::parse(self.process_status.bytes()).name(&mut self.name) != origin.name {
+            slice.spend(1);
+            let status = proc.read(pid, b"status", &mut self.process_status).map(Status::parse);
+            return status.is_some_and(|status| status.tgid == pid);
+        }
+        true
+    }
+
+    /// Returns the processes that have executed a program since they were described, to be
+    /// described again. Without a time, all forked processes are looked at.
+    pub(super) fn forget_executed(&mut self, now: Option<Monotonic>, proc: &ProcFolder) -> Vec<i32> {
+        let executed = self.forked.take_executed(now, proc, &mut self.stat);
+        executed.iter().for_each(|&pid| self.seen.remove(pid));
+        executed
     }
 
     /// Writes what was found last.

@@ -227,6 +227,82 @@ fn a_renamed_thread_is_described_again() {
     assert_eq!(names, ["other name", "worker 21"]);
 }
 
+/// Writes the `stat` of a process that was forked just now.
+fn forked(proc: &FakeProc, pid: i32, name: &str, has_executed: bool) {
+    let flags = if has_executed { 0x40_0000 } else { 0x40_0040 };
+    // It stays young, however slow the test is.
+    let start = u64::MAX / 1_000_000_000;
+    proc.file(
+        &format!("{pid}/stat"),
+        format!("{pid} ({name}) S 1 9 9 0 -1 {flags} 4 7 0 0 3 2 5 6 20 0 1 0 {start} 1\n"),
+    );
+}
+
+#[test]
+fn a_process_is_described_again_when_it_has_executed_its_program() {
+    let proc = FakeProc::new();
+    proc.file("loadavg", "0.00 0.00 0.00 1/80 100\n");
+    let config = ProcessStatsConfig { record_thread_names: Some(true), ..scan_all() };
+    for (pid, looks_at) in [(99, Some(ms(5))), (101, Some(ms(30))), (101, None)] {
+        proc.process(pid, "parent");
+        forked(&proc, pid, "parent", false);
+        let mut recording = Recording::start(&proc.path, &config);
+        assert_eq!(recording.source.deadline(), Some(ms(0)));
+        recording.tick(ms(0));
+        assert_eq!(recording.source.deadline(), Some(ms(5)), "the first look");
+        proc.process(pid, "program");
+        forked(&proc, pid, "program", true);
+        if let Some(now) = looks_at {
+            recording.tick(now);
+            assert_eq!(recording.source.deadline(), None, "no further look");
+        }
+        let trace = recording.trace();
+        let names: Vec<_> = trace.processes.iter().map(|process| &*process.2[0]).collect();
+        assert_eq!(names, ["/bin/parent", "/bin/program"], "{looks_at:?}");
+        let names: Vec<_> = trace.threads.iter().map(|thread| thread.2.as_deref()).collect();
+        assert_eq!(names, [Some("parent"), Some("program")]);
+        proc.remove(&pid.to_string());
+    }
+}
+
+#[test]
+fn workers_that_execute_no_program_are_looked_at_only_while_they_are_young() {
+    let proc = FakeProc::new();
+    proc.file("loadavg", "0.00 0.00 0.00 1/80 100\n");
+    proc.process(100, "worker");
+    forked(&proc, 100, "worker", false);
+    let mut recording = Recording::start(&proc.path, &scan_all());
+    recording.tick(ms(0));
+    for (now, next) in [(5, 15), (15, 35), (35, 75)] {
+        recording.tick(ms(now));
+        assert_eq!(recording.source.deadline(), Some(ms(next)));
+    }
+    proc.file("100/stat", "100 (worker) S 1 9 9 0 -1 64 4 7 0 0 3 2 5 6 20 0 1 0 1 1\n");
+    recording.tick(ms(75));
+    assert_eq!(recording.source.deadline(), None, "it is old");
+    // One with a small id has begun long before: nothing but what is written is read of it.
+    proc.process(20, "old");
+    forked(&proc, 20, "old", false);
+    recording.observe(&[], &[20]);
+    assert_eq!(recording.source.deadline(), None);
+    assert_eq!(recording.trace().pids(), [20, 100]);
+}
+
+#[test]
+fn a_poll_notices_another_name() {
+    let proc = FakeProc::new();
+    proc.process(10, "one");
+    proc.process(20, "two");
+    let mut recording = Recording::start(&proc.path, &polls(0));
+    recording.tick(ms(0));
+    proc.process(20, "another");
+    recording.tick(ms(100));
+    recording.tick(ms(200));
+    let trace = recording.trace();
+    let names: Vec<_> = trace.processes.iter().map(|process| &*process.2[0]).collect();
+    assert_eq!(names, ["/bin/one", "/bin/another", "/bin/two"]);
+}
+
 #[test]
 fn events_are_ignored_if_the_config_says_so() {
     let proc = two_processes();
