@@ -59,6 +59,20 @@ fn to_its_end_with_a_file_of_the_service() {
 }
 
 #[test]
+fn to_its_end_after_the_service_has_filled_the_disk() {
+    skip(|| {
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        let reason = "the service ended the recording: the trace file cannot be written: No space left on device";
+        let record = to_its_end_with(&harness, &["-c", "file.cfg", "-o", "disk/trace"], reason, 1);
+        let bytes = std::fs::metadata(disk.path().join("trace")).expect("it is there").len();
+        let (log, kept) = (record.log(), format!("; disk/trace has the first {bytes} bytes, the end is missing\n"));
+        assert!(log.contains(&kept) && !log.contains("Wrote"), "{log}");
+        Ok(())
+    });
+}
+
+#[test]
 fn to_its_end_after_a_full_file() {
     let cases: [&[&str]; 2] = [&["--long", "trace", "--max-size", "64K"], &["-c", "small.cfg", "-o", "trace"]];
     for options in cases {

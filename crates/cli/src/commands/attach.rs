@@ -77,7 +77,7 @@ fn attach(args: &args::Attach, summary: &mut Summary) -> Result<u8, Failure> {
         say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
     } else {
         report(&recorded, &config, saved.number(), false);
-        if writes_file(&config) && config.output_path.is_none() {
+        if writes_file(&config) && config.output_path.is_none() && !recorded.has_failed() {
             inform!("The service wrote the trace into the file that its program has named at the start.");
         }
     }

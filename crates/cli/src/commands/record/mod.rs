@@ -312,18 +312,28 @@ fn record(args: &args::Record, summary: &mut Summary) -> Result<u8, Failure> {
 impl Recorded {
     /// Fails if the service has not recorded until the end that the user wants.
     pub(super) fn check(self) -> Result<Self, Failure> {
+        let kept = self.file.as_ref().zip(self.bytes.filter(|bytes| *bytes > 0));
+        let kept =
+            kept.map(|(file, bytes)| format!("{} has the first {bytes} bytes, the end is missing", file.display()));
         if let Some(error) = self.error {
+            let why = || kept.map_or_else(|| error.to_string(), |kept| format!("{error}; {kept}"));
             return Err(match self.is_refused {
                 true => refusal(error),
-                false => Failure::new("the service ended the recording", error),
+                false => Failure::new("the service ended the recording", why()),
             });
         }
         if self.completed_by_service == Some(false) {
             let is_empty = self.file.is_none() && self.bytes == Some(0);
             let hint = if is_empty { "nothing was written" } else { "the end of the trace is missing" };
+            let hint = kept.unwrap_or_else(|| hint.to_owned());
             return Err(Failure::new("lost the connection to the tracing service", "it has ended").hint(hint));
         }
         Ok(self)
+    }
+
+    /// Returns whether it failed, so that the end of the trace is missing.
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some() || self.completed_by_service == Some(false)
     }
 }
 

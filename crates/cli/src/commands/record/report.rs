@@ -140,6 +140,10 @@ pub(in crate::commands) fn report(recorded: &Recorded, config: &TraceConfig, sna
              asks for the names again."
         );
     }
+    if recorded.has_failed() {
+        // The failure comes last, and tells what is in the file.
+        return;
+    }
     let written = match &recorded.file {
         Some(path) => Some((recorded.bytes, path.clone())),
         None if snapshots > 0 => return,
