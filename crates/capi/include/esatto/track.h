@@ -19,7 +19,8 @@ struct esatto_link_ {
   uint64_t part; /* its uuid is this ^ the part that its parent has in it */
 };
 
-/* A track with its own descriptor. It must exist as long as events are recorded on it.
+/* A track with its own descriptor. It must exist, at its place, as long as events are recorded on
+ * it and slices on it are open.
  *
  * The tracks of a process have its uuid in theirs. It is known once categories are registered, and
  * changes in the child of a fork, so the first event afterwards describes the tracks anew. */
@@ -42,6 +43,9 @@ enum esatto_track_kind {
   ESATTO_TRACK_OF_STATES,
 };
 
+/* SIBLING_MERGE_BEHAVIOR_NONE of a TrackDescriptor. */
+enum { ESATTO_MERGE_NONE_ = 2 };
+
 /* Properties of a track. Null and 0 stand for none. */
 struct esatto_track_options {
   uint64_t parent;  /* esatto_process_track(), or esatto_thread_track() of this thread; 0: no process */
@@ -50,6 +54,9 @@ struct esatto_track_options {
   /* The track above it, instead of `parent`. It needs no events of its own, and may be closed
    * before this one. */
   const struct esatto_track* below;
+  /* In a row of its own. Otherwise viewers show tracks with the same name and parent in as few rows
+   * as possible, whatever their ids. Then no track by name may have its name and id. */
+  bool own_row;
 };
 
 /* A descriptor begins with its uuid and that of its parent, each as a varint of 10 bytes, so that
@@ -202,7 +209,7 @@ static inline bool esatto_open_thread_(struct esatto_track* track) {
 /* Describes a track. Strings are copied. Returns false if there is no memory; events are then on a
  * track without a name or without those above it. You may call it before esatto_init. */
 static inline bool esatto_track_open(struct esatto_track* track, enum esatto_track_kind kind, const char* name, const struct esatto_track_options* options) {
-  struct esatto_track_options none = {0, 0, NULL, NULL};
+  struct esatto_track_options none = {0, 0, NULL, NULL, false};
   struct esatto_buffer buffer;
   struct esatto_message special;
   struct esatto_track thread;
@@ -225,6 +232,7 @@ static inline bool esatto_track_open(struct esatto_track* track, enum esatto_tra
   esatto_put_number_(&buffer.message, 1, 0);
   if (above || options->parent) esatto_put_number_(&buffer.message, 5, 0);
   esatto_put_string(&buffer.message, 2, name);
+  if (options->own_row) esatto_put_uint(&buffer.message, 15, ESATTO_MERGE_NONE_);
   if (kind != ESATTO_TRACK_OF_SLICES) {
     special = esatto_message_begin(&buffer.message, kind == ESATTO_TRACK_OF_VALUES ? 8 : 18);
     if (options->unit) esatto_put_string(&special, 6, options->unit);

@@ -183,7 +183,9 @@ class category_name {
 // ESATTO_INSTANT(esatto::any_category(), "done", esatto::category_name(name));
 inline esatto_category any_category() { return esatto_any_category(); }
 
-// A track that is an object. It must exist as long as events are recorded on it.
+// A track that is an object. It must exist as long as events are recorded on it and slices on it
+// are open. It may be moved meanwhile, for example in a vector that grows. A moved-from track can
+// only be destroyed or assigned to.
 class Track {
  public:
   // The parent of a track: esatto_process_track(), esatto_thread_track(), 0 for no process, or
@@ -200,29 +202,39 @@ class Track {
   };
 
   // A track of slices. The default parent is the process. The id distinguishes tracks with the same
-  // name.
+  // name. Viewers show these in as few rows as possible.
   static Track slices(const char* name, uint64_t id = 0, Parent parent = esatto_process_track()) {
-    return Track(ESATTO_TRACK_OF_SLICES, name, {parent.number_, id, nullptr, parent.track_});
+    return Track(ESATTO_TRACK_OF_SLICES, name, {parent.number_, id, nullptr, parent.track_, false});
+  }
+  // As slices, but in a row of its own, such as that of a worker. No track of on_named may have its
+  // name and id.
+  static Track row(const char* name, uint64_t id = 0, Parent parent = esatto_process_track()) {
+    return Track(ESATTO_TRACK_OF_SLICES, name, {parent.number_, id, nullptr, parent.track_, true});
   }
   // A track of values, with an optional unit.
   static Track counter(const char* name, const char* unit = nullptr, Parent parent = esatto_process_track()) {
-    return Track(ESATTO_TRACK_OF_VALUES, name, {parent.number_, 0, unit, parent.track_});
+    return Track(ESATTO_TRACK_OF_VALUES, name, {parent.number_, 0, unit, parent.track_, false});
   }
   static Track states(const char* name, Parent parent = esatto_process_track()) {
-    return Track(ESATTO_TRACK_OF_STATES, name, {parent.number_, 0, nullptr, parent.track_});
+    return Track(ESATTO_TRACK_OF_STATES, name, {parent.number_, 0, nullptr, parent.track_, false});
   }
 
-  ~Track() { esatto_track_close(&track_); }
-  Track(Track&& from) noexcept : track_(std::exchange(from.track_, esatto_track{})) {}
-  Track& operator=(Track&& from) noexcept { return std::swap(track_, from.track_), *this; }
-
   // The same track, for the functions of track.h.
-  const esatto_track* raw() const { return &track_; }
+  const esatto_track* raw() const { return track_.get(); }
 
  private:
-  Track(esatto_track_kind kind, const char* name, const esatto_track_options& options) { esatto_track_open(&track_, kind, name, &options); }
-  // An event may describe it anew.
-  mutable esatto_track track_;
+  struct Close {
+    void operator()(esatto_track* track) const {
+      esatto_track_close(track);
+      delete track;
+    }
+  };
+
+  Track(esatto_track_kind kind, const char* name, const esatto_track_options& options) : track_(new esatto_track) {
+    esatto_track_open(track_.get(), kind, name, &options);
+  }
+  // Open slices have its address.
+  std::unique_ptr<esatto_track, Close> track_;
 };
 
 // Extras: tracks. The default is the track of the thread.

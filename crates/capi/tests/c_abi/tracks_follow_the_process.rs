@@ -58,8 +58,12 @@ fn in_cxx_before_main() {
     skip(|| {
         Peer::TraceProcessor.require()?;
         let pid = pid.trim();
+        let lanes = "SELECT count(*) || ' on ' || count(DISTINCT track_id) AS x FROM slice
+                     WHERE name = 'connection' AND dur >= 0 AND depth = 0";
+        assert_eq!(tp::rows(&trace, lanes)[0].text("x"), "10 on 10", "they have ends, though they moved");
         let expected = [
             format!("3.0: depth < queue < process {pid}"),
+            format!("connection: lane < process {pid}"),
             format!("job: queue < process {pid}"),
             format!("nested: named < queue < process {pid}"),
         ];

@@ -66,3 +66,14 @@ fn in_cxx() {
         Ok(())
     });
 }
+
+#[test]
+fn objects_of_one_name_can_have_rows_of_their_own() {
+    let trace = record("gcc", "rows_of_tracks.c", "-std=c11");
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        let sql = "SELECT group_concat(DISTINCT name) || ' ' || count(*) AS x FROM slice GROUP BY track_id ORDER BY x";
+        assert_eq!(texts(&trace, sql), ["a 10", "b 10", "c 10"]);
+        Ok(())
+    });
+}
