@@ -31,7 +31,7 @@ pub(crate) fn process_uuid() -> u64 {
 
 #[cold]
 fn find_process_uuid() -> u64 {
-    let uuid = uuid_of_process(process_start_ticks(), std::process::id()).max(1);
+    let uuid = uuid_of_process(process_start_ticks(), std::process::id(), pid_namespace()).max(1);
     // If the start time is unknown, the id is random: the first one counts.
     match PROCESS_UUID.compare_exchange(0, uuid, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => uuid,
@@ -57,8 +57,28 @@ pub(crate) fn parent_part(parent: u64) -> u64 {
     if parent == 0 || parent == process_uuid() { parent } else { mix(parent) }
 }
 
-const fn uuid_of_process(start_ticks: u64, pid: u32) -> u64 {
-    fnv_from(fnv(&start_ticks.to_le_bytes()), &pid.to_le_bytes())
+/// `namespace` tells processes of containers apart that start in the same tick: in each of them the
+/// first one has the number 1. 0 leaves the id that all libraries compute.
+const fn uuid_of_process(start_ticks: u64, pid: u32, namespace: u64) -> u64 {
+    let uuid = fnv_from(fnv(&start_ticks.to_le_bytes()), &pid.to_le_bytes());
+    if namespace == 0 { uuid } else { fnv_from(uuid, &namespace.to_le_bytes()) }
+}
+
+/// Returns the number of the namespace of process numbers; 0 if it is the machine's own, or not
+/// known.
+fn pid_namespace() -> u64 {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+
+        /// The kernel's number of the first namespace.
+        const OF_MACHINE: u64 = 0xefff_fffc;
+        let _uncancelled = Uncancelled::begin();
+        let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
+        if namespace == OF_MACHINE { 0 } else { namespace }
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    0
 }
 
 /// Returns when this process started, in clock ticks since boot; a random number if `/proc` does
@@ -74,7 +94,7 @@ mod tests {
 
     #[test]
     fn vectors_of_the_spec() {
-        let process = uuid_of_process(123_456, 1000);
+        let process = uuid_of_process(123_456, 1000, 0);
         assert_eq!(process, 0x0d2f_d71b_3e50_d893);
         assert_eq!(process ^ 1001, 0x0d2f_d71b_3e50_db7a);
         assert_eq!(fnv(b"mytrack") ^ NAMED_TRACK_MAGIC ^ process, 0x41fa_c56a_3687_1705);
@@ -82,6 +102,12 @@ mod tests {
         assert_eq!(fnv(b"mytrack") ^ STATE_MAGIC ^ process, 0xa28e_4343_4ebc_f619);
         assert_eq!(fnv(b"thread_time") ^ COUNTER_MAGIC ^ process ^ 1001, 0x4864_be8d_3848_ec6f);
         assert_eq!(5 ^ process, 0x0d2f_d71b_3e50_d896);
+    }
+
+    #[test]
+    fn processes_of_two_containers_differ() {
+        let [a, b] = [4_026_532_201, 4_026_532_202].map(|namespace| uuid_of_process(123_456, 1, namespace));
+        assert!(a != b && a != uuid_of_process(123_456, 1, 0));
     }
 
     #[test]
