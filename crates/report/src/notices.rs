@@ -30,9 +30,10 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
     }
     let losses = summary.losses();
     notices.extend(losses.iter().filter(|loss| !loss.expected).map(|loss| of_loss(summary, loss)));
-    if summary.skipped_packets > 0 {
-        let title =
-            format!("{} packets could not be read, because the state that they need was lost", summary.skipped_packets);
+    let of_ring = summary.skipped_of_ring();
+    let skipped = summary.skipped_packets.saturating_sub(of_ring);
+    if skipped > 0 {
+        let title = format!("{skipped} packets could not be read, because the state that they need was lost");
         let mut skipped = notice(NoticeLevel::Loss, title, "");
         skipped.remedy = match summary.clear_period_ms() {
             _ if summary.begins_in_another_file() => {
@@ -87,6 +88,11 @@ pub fn notices(summary: &Summary) -> Vec<Notice> {
         notices.push(notice(NoticeLevel::Note, title, text));
     }
     notices.extend(losses.iter().filter(|loss| loss.expected).map(|loss| of_loss(summary, loss)));
+    if of_ring > 0 {
+        let title = format!("the {of_ring} oldest packets of the ring could not be read");
+        let text = "The ring has overwritten the names and other state that they need, which is normal.";
+        notices.push(notice(NoticeLevel::Note, title, text));
+    }
     notices
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Sequence {
     pub(crate) needing_state: u64,
     /// Packets that were not usable because the state that they needed was lost.
     pub(crate) skipped: u64,
+    /// Those of them that come before the first state and the first loss in the file.
+    pub(crate) skipped_at_begin: u64,
     /// Marks of a loss, without the usual mark on the first packet.
     pub(crate) losses: u64,
     /// Packets with a mark of a loss, but for the first packet.
@@ -77,6 +79,7 @@ impl Sequence {
             cleared: 0,
             needing_state: 0,
             skipped: 0,
+            skipped_at_begin: 0,
             losses: 0,
             later_losses: 0,
             causes: BTreeMap::new(),
@@ -106,6 +109,7 @@ impl Sequence {
         let usable = flags & NEEDS_STATE == 0 || self.state.valid;
         self.needing_state += u64::from(flags & NEEDS_STATE != 0);
         self.skipped += u64::from(!usable);
+        self.skipped_at_begin += u64::from(!usable && self.cleared == 0 && self.later_losses == 0 && !self.begins);
         usable
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::rows_of_sessions::sessions;
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Peer, Signal, Skip, esatto_bin, tp};
+use esatto_tests::{Harness, Implementation, Peer, Signal, Skip, esatto_bin, tp, wait_until};
 use std::process::Output;
 
 const ENDLESS: Workload = Workload { threads: 1, rounds: 1_000_000, pause_us: 2000 };
@@ -46,6 +46,25 @@ mod from_start_to_stop {
         Ok(())
     }
     esatto_tests::for_each_service!(scenario);
+}
+
+#[test]
+fn a_snapshot_of_a_full_ring_is_sound() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _application = harness.application(Implementation::Ours, Workload { threads: 3, pause_us: 1000, ..ENDLESS });
+    harness.wait_for_data_source("track_event");
+    assert!(snapshot(&harness, &["start", "flight", "--ring", "512K"]).status.success());
+    // A program that is too slow for a moment loses events, and that stays a loss.
+    let checked = wait_until("a snapshot whose ring has overwritten names, and that lost nothing", || {
+        let taken = snapshot(&harness, &["take", "flight", "-o", "taken"]);
+        assert!(taken.status.success(), "{taken:?}");
+        let output = harness.command(esatto_bin()).args(["check", "taken"]).output().expect("it runs");
+        let checked = String::from_utf8_lossy(&output.stdout).into_owned();
+        (checked.contains(" oldest packets of the ring could not be read") && output.status.success())
+            .then_some(checked)
+    });
+    assert!(checked.starts_with("taken: sound. ") && checked.contains("  note: the "), "{checked}");
 }
 
 #[test]

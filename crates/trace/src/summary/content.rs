@@ -223,6 +223,7 @@ fn sequence(
         begins: sequence.begins,
         state_clears: sequence.cleared,
         skipped_packets: sequence.skipped,
+        skipped_at_begin: sequence.skipped_at_begin,
         losses: sequence.losses,
         loss_causes: sequence.causes.clone(),
         apart_ns: sequence.times.zip(recorded).and_then(|(times, recorded)| apart(times, recorded)),

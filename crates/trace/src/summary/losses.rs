@@ -44,6 +44,10 @@ pub(super) const END_MISSING: &str = "end_missing";
 /// Bytes below `max_file_size_bytes` that a file may have left when it is full.
 const ROOM_OF_FULL_FILE: u64 = 1 << 20;
 
+/// A ring overwrites the state that its oldest packets need. Up to this part of all packets cannot
+/// be read for that reason, which is normal.
+const NORMAL_PART_OF_RING: u64 = 5;
+
 /// Time between two writes into a file, if the config has none.
 const DEFAULT_WRITE_PERIOD_MS: u32 = 5000;
 /// The shortest time between two writes into a file that the service accepts.
@@ -368,6 +372,15 @@ impl Summary {
         !has_begin
             && self.sequences.iter().any(|sequence| sequence.skipped_packets > 0 && sequence.losses == 0)
             && !self.stats.as_ref().is_some_and(is_overwritten)
+    }
+
+    /// Returns how many of the [skipped packets](Self::skipped_packets) are normal: they are the
+    /// oldest ones of a ring buffer, which has overwritten the state that they need. If they are
+    /// more than a fifth of all, none of them are.
+    pub fn skipped_of_ring(&self) -> u64 {
+        let at_begin = self.sequences.iter().map(|sequence| sequence.skipped_at_begin).sum();
+        let is_ring = || self.losses().iter().any(|loss| loss.expected && loss.what == OVERWRITTEN);
+        if at_begin > 0 && at_begin <= self.packets / NORMAL_PART_OF_RING && is_ring() { at_begin } else { 0 }
     }
 
     /// Returns whether the end of the recording is missing, because the program or the service that

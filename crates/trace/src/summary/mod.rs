@@ -187,6 +187,8 @@ pub struct SequenceSummary {
     pub state_clears: u64,
     /// Packets that were not usable because the state that they needed was lost.
     pub skipped_packets: u64,
+    /// Those of them that come before the first state and the first loss in the file.
+    pub skipped_at_begin: u64,
     /// Packets before which data was lost.
     pub losses: u64,
     /// Known causes of the losses, with counts.

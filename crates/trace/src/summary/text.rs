@@ -477,13 +477,16 @@ impl Summary {
             };
             table.row(|| [loss.place.clone(), loss.what.clone(), loss.number.to_string(), remark()]);
         }
-        if self.skipped_packets > 0 {
-            let remark = match self.begins_in_another_file() {
-                true => "the state that they need was read before",
-                false => "the state that they need was lost",
-            };
-            let number = self.skipped_packets.to_string();
-            table.row(|| ["trace".to_owned(), "packets skipped".to_owned(), number, remark.to_owned()]);
+        let of_ring = self.skipped_of_ring();
+        let lost = self.skipped_packets.saturating_sub(of_ring);
+        let remark = match self.begins_in_another_file() {
+            true => "the state that they need was read before",
+            false => "the state that they need was lost",
+        };
+        for (number, remark) in [(lost, remark), (of_ring, "the oldest ones: normal for a ring buffer")] {
+            if number > 0 {
+                table.row(|| ["trace".to_owned(), "packets skipped".to_owned(), number.to_string(), remark.to_owned()]);
+            }
         }
         let shown = table.to_string();
         match shown.is_empty() {

@@ -70,6 +70,32 @@ fn packets_that_need_lost_state_are_skipped() {
 }
 
 #[test]
+fn a_ring_skips_its_oldest_packets_as_it_should() {
+    // Packets before the first state, further ones, if the last of them is lost, and the number of
+    // overwritten chunks.
+    let skipped = |early: usize, later: usize, is_lossy: bool, overwritten: u64| {
+        let mut maker = Maker::default().packet(|packet| {
+            let mut stats = packet.begin(35);
+            stats.begin(1).varint(3, overwritten);
+        });
+        for _ in 0..early {
+            maker = interned(maker, NEEDED, 1, None, |_| {});
+        }
+        maker = interned(maker, CLEARED, 1, Some("one"), |_| {});
+        for position in 0..later {
+            let is_lost = is_lossy && position + 1 == later;
+            maker = interned(maker, NEEDED, 1, None, |packet| packet.varint(42, u64::from(is_lost)));
+        }
+        let summary = maker.summary();
+        (summary.skipped_packets, summary.skipped_of_ring())
+    };
+    assert_eq!(skipped(3, 20, false, 5), (3, 3));
+    assert_eq!(skipped(3, 20, true, 5), (4, 3), "the packet after the loss is lost");
+    assert_eq!(skipped(3, 20, false, 0), (3, 0), "it is no ring that has overwritten anything");
+    assert_eq!(skipped(6, 20, false, 5), (6, 0), "these are too many");
+}
+
+#[test]
 fn the_mark_on_the_first_packet_is_no_loss_unless_it_has_a_cause() {
     let customary = Maker::default().packet(|packet| {
         packet.varint(42, 1);
