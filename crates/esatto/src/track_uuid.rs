@@ -5,7 +5,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use esatto_instances::Uncancelled;
 
 use crate::hash::{fnv, fnv_from, mix};
-use crate::os::process_info::start_ticks;
 use crate::random::random;
 
 pub(crate) const COUNTER_MAGIC: u64 = 0xb1a4_a67d_7970_839e;
@@ -86,6 +85,14 @@ fn pid_namespace() -> u64 {
 fn process_start_ticks() -> u64 {
     let _uncancelled = Uncancelled::begin();
     std::fs::read("/proc/self/stat").ok().and_then(|stat| start_ticks(&stat)).unwrap_or_else(random)
+}
+
+/// Returns field 22 of a line of `/proc/PID/stat`: when the process started, in ticks since boot.
+/// The second field is a name in parentheses that may contain anything.
+pub(crate) fn start_ticks(stat: &[u8]) -> Option<u64> {
+    let after_name = stat.windows(2).rposition(|w| w == b") ")? + 2;
+    let field = stat[after_name..].split(|&b| b == b' ').nth(22 - 3)?;
+    core::str::from_utf8(field).ok()?.trim().parse().ok().filter(|&ticks| ticks != 0)
 }
 
 #[cfg(test)]

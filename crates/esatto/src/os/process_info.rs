@@ -11,6 +11,9 @@ use std::time::Duration;
 use esatto_instances::Uncancelled;
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
 
+#[cfg(feature = "in-process")]
+use crate::track_uuid::start_ticks;
+
 /// The longest thread name of Linux.
 const NAME_SIZE: usize = 16;
 
@@ -63,14 +66,6 @@ fn job() -> u32 {
     }
     #[cfg(not(unix))]
     0
-}
-
-/// Returns field 22 of a line of `/proc/PID/stat`: when the process started, in ticks since boot.
-/// The second field is a name in parentheses that may contain anything.
-pub(crate) fn start_ticks(stat: &[u8]) -> Option<u64> {
-    let after_name = stat.windows(2).rposition(|w| w == b") ")? + 2;
-    let field = stat[after_name..].split(|&b| b == b' ').nth(22 - 3)?;
-    core::str::from_utf8(field).ok()?.trim().parse().ok().filter(|&ticks| ticks != 0)
 }
 
 /// The number of this process in the traces of one service. In a container it is the one that the

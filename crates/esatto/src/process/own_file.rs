@@ -8,7 +8,6 @@ use esatto_protozero::Fields;
 use esatto_protozero::wire::decode_varint;
 use esatto_schema::TraceReader;
 
-use super::recordings;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::os::file_lock;
@@ -48,8 +47,8 @@ impl OwnFile {
     /// one that it was forked from, creates a file whose name ends in the number of this process,
     /// and in a further number if there is one already: processes of several containers have equal
     /// numbers.
-    pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
-        let existing = if recordings::is_of_parent(wanted) { Existing::KeepTrace } else { Existing::Empty };
+    pub(super) fn create(wanted: &Path, is_of_parent: bool) -> Result<(Self, File), Error> {
+        let existing = if is_of_parent { Existing::KeepTrace } else { Existing::Empty };
         let what = match Self::try_create(wanted.to_owned(), existing)? {
             Ok(created) => return Ok(created),
             Err(Kept::Written) => format!("another process is writing {}", wanted.display()),

@@ -180,7 +180,7 @@ fn record_into(wanted: &Path) -> Result<Running, Error> {
     let builder = Tracing::builder().in_process();
     // Dropping it would hand over the recorded data, but the end of the session also does that.
     core::mem::forget(builder.start()?);
-    let (own, file) = OwnFile::create(wanted)?;
+    let (own, file) = OwnFile::create(wanted, recordings::is_of_parent(wanted))?;
     let session = Session::start(Backend::InProcess, config.write_into_fd(file))?;
     hook_in();
     RECORDED.store(std::process::id(), Ordering::Relaxed);
