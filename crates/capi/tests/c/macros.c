@@ -297,7 +297,7 @@ static void into_a_pipe(struct PerfettoTracingSessionImpl* session, const char* 
   CHECK(system(text) == 0);
 }
 
-/* What was traced before esatto_session_save is in the file, though the session still records. */
+/* Events from before esatto_session_save are in the file, though the session still records. */
 static void saved_while_it_records(const char* path) {
   static const char name[] = "before it is saved";
   char bytes[64 * 1024];

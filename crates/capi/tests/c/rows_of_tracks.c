@@ -1,5 +1,5 @@
-/* Tracks that are objects with one name and several ids, used in turn. The trace goes to the file of
- * the first argument. */
+/* Tracks that are objects with one name and several ids, used in turn. The trace goes to the file
+ * of the first argument. */
 
 #include <esatto/trace.h>
 

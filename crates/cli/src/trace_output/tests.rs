@@ -1,4 +1,4 @@
-//! What is in the file of a recording at each step, and under which name.
+//! Tests of the content and the name that the file of a recording has at each step.
 
 use super::*;
 use rustix::fs::Mode;

@@ -10,8 +10,8 @@ use super::slices::Slices;
 use super::{Cut, KEPT, event_times};
 use crate::packet::last;
 
-/// First reader of a trace. It is given the packets in the order of the file, and makes the [`Cut`],
-/// which is given the same packets again.
+/// First reader of a trace. It is given the packets in the order of the file, and makes the
+/// [`Cut`], which is given the same packets again.
 #[derive(Debug, Default)]
 pub struct Survey {
     times: PacketTimes,
