@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use esatto_instances::ThreadGate as _;
 
-use crate::trace_point_gate::{Gate, is_control_thread};
+use crate::control_thread;
+use crate::trace_point_gate::Gate;
 
 /// Calls a function of the program and catches its panic, so that the thread of this crate
 /// continues. The panic hook has already reported the panic.
@@ -17,5 +18,5 @@ pub(crate) fn shielded(function: impl FnOnce()) {
 /// The control thread is closed to trace points, but not in the functions of the program.
 pub(crate) fn caught<R>(function: impl FnOnce() -> R) -> Option<R> {
     let caught = || catch_unwind(AssertUnwindSafe(function)).ok();
-    if is_control_thread() { Gate::open_for(caught) } else { caught() }
+    if control_thread::is_current() { Gate::open_for(caught) } else { caught() }
 }

@@ -17,7 +17,7 @@ use crate::control_thread::{self, Entry};
 use crate::data_source;
 use crate::os::leaked::Leaked;
 use crate::os::{OwnedFd, Waker, block_signals, spawn};
-use crate::trace_point_gate::{Gate, mark_control_thread};
+use crate::trace_point_gate::Gate;
 
 /// The name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -88,7 +88,6 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         OWN_NUMBER.set(number);
         // A handler that traces would wait for the locks of this thread, and so would an allocator.
         block_signals();
-        mark_control_thread();
         let _closed = Gate::close();
         control.run();
     };
