@@ -1,31 +1,11 @@
 //! Parts of traces whose begins and ends lie in the file in another order than that of time.
 
-use esatto_edit::Survey;
-use esatto_protozero::append_to;
-use esatto_trace::{Engine, write_packet};
+use esatto_trace::Engine;
+
+use super::{Proto, cut, trace};
 
 const BEGIN: u64 = 1;
 const END: u64 = 2;
-
-/// An encoded message, written field by field.
-#[derive(Default, Clone)]
-struct Proto(Vec<u8>);
-
-impl Proto {
-    fn int(mut self, field: u32, value: u64) -> Self {
-        append_to(&mut self.0, |mut message| message.varint(field, value));
-        self
-    }
-
-    fn bytes(mut self, field: u32, value: &[u8]) -> Self {
-        append_to(&mut self.0, |mut message| message.bytes(field, value));
-        self
-    }
-
-    fn message(self, field: u32, value: &Self) -> Self {
-        self.bytes(field, &value.0)
-    }
-}
 
 fn event(sequence: u64, time: u64, event: &Proto) -> Proto {
     Proto::default().int(8, time).int(10, sequence).message(11, event)
@@ -58,21 +38,12 @@ fn slices(trace: &[u8]) -> Slices {
 }
 
 fn part(packets: &[Proto], from: i64, to: i64) -> Slices {
-    let mut survey = Survey::default();
-    packets.iter().for_each(|packet| survey.add(&packet.0).expect("memory is enough"));
-    let mut cut = survey.cut(from, to).expect("memory is enough");
-    let mut trace = Vec::new();
-    for packet in packets {
-        cut.add(&packet.0, |kept| write_packet(&mut trace, kept)).expect("memory is enough");
-    }
-    slices(&trace)
+    slices(&cut(packets, from, to))
 }
 
 /// Compares parts with the whole trace, and returns its slices.
 fn compare(packets: &[Proto], times: std::ops::Range<i64>) -> Slices {
-    let mut whole = Vec::new();
-    packets.iter().for_each(|packet| write_packet(&mut whole, &packet.0).expect("memory is enough"));
-    let whole = slices(&whole);
+    let whole = slices(&trace(packets));
     let step = usize::try_from(times.end - times.start).expect("it is short").div_ceil(20);
     for from in times.clone().step_by(step) {
         for to in (from..times.end).step_by(step) {

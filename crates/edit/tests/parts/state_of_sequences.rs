@@ -1,9 +1,9 @@
 //! Parts of small traces, as the engine sees them. The trace processor agrees with each of the
 //! whole traces.
 
-use esatto_edit::Survey;
-use esatto_protozero::append_to;
-use esatto_trace::{Engine, write_packet};
+use esatto_trace::Engine;
+
+use super::{Proto, cut, trace};
 
 const CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
@@ -14,25 +14,7 @@ const COUNTER: u64 = 4;
 const TRACK: u64 = 77;
 const SUMS: u64 = 900;
 
-/// An encoded message, written field by field.
-#[derive(Default)]
-struct Proto(Vec<u8>);
-
 impl Proto {
-    fn int(mut self, field: u32, value: u64) -> Self {
-        append_to(&mut self.0, |mut message| message.varint(field, value));
-        self
-    }
-
-    fn bytes(mut self, field: u32, value: &[u8]) -> Self {
-        append_to(&mut self.0, |mut message| message.bytes(field, value));
-        self
-    }
-
-    fn message(self, field: u32, value: &Self) -> Self {
-        self.bytes(field, &value.0)
-    }
-
     /// Announces a name of events.
     fn name(self, number: u64, name: &str) -> Self {
         let name = Self::default().int(1, number).bytes(2, name.as_bytes());
@@ -64,17 +46,6 @@ fn sums() -> Proto {
     packet(1, 0).message(60, &Proto::default().int(1, SUMS).bytes(2, b"sums").message(8, &Proto::default().int(5, 1)))
 }
 
-fn cut(packets: &[Proto], from: i64) -> Vec<u8> {
-    let mut survey = Survey::default();
-    packets.iter().for_each(|packet| survey.add(&packet.0).expect("memory is enough"));
-    let mut cut = survey.cut(from, i64::MAX).expect("memory is enough");
-    let mut trace = Vec::new();
-    for packet in packets {
-        cut.add(&packet.0, |kept| write_packet(&mut trace, kept)).expect("memory is enough");
-    }
-    trace
-}
-
 /// Returns the slices from a time on as `name ts dur`, and the values of counters as `ts value`.
 fn content(trace: &[u8], from: i64) -> (Vec<String>, Vec<String>) {
     let tables = Engine::read(trace).tables;
@@ -91,10 +62,7 @@ fn content(trace: &[u8], from: i64) -> (Vec<String>, Vec<String>) {
 
 /// Compares a part with the whole trace.
 fn compare(packets: &[Proto], from: i64, slices: &[&str], values: &[&str]) {
-    let mut whole = Vec::new();
-    packets.iter().for_each(|packet| write_packet(&mut whole, &packet.0).expect("memory is enough"));
-    let part = cut(packets, from);
-    for trace in [whole, part] {
+    for trace in [trace(packets), cut(packets, from, i64::MAX)] {
         let (found, sums) = content(&trace, from);
         assert!(found == slices && sums == values, "{found:?} {sums:?}, not {slices:?} {values:?}");
     }
@@ -127,7 +95,7 @@ fn a_begin_keeps_the_defaults_of_its_time() {
         packet(700, NEEDS_STATE).message(11, &event(END, 0)),
     ];
     compare(&packets, 500, &["a 100", "a 600"], &[]);
-    let tables = Engine::read(&*cut(&packets, 500)).tables;
+    let tables = Engine::read(&*cut(&packets, 500, i64::MAX)).tables;
     assert_eq!(tables.slice.dur.get(0), 600, "it is on its track");
 }
 
@@ -169,7 +137,7 @@ fn a_loss_in_the_interval_stays_one() {
     ];
     compare(&packets, 500, &["a 600", "a 620"], &[]);
     let losses = |from: i64| {
-        let trace = cut(&packets, from);
+        let trace = cut(&packets, from, i64::MAX);
         let marked = |packet: &Vec<u8>| esatto_protozero::Fields::new(packet).any(|field| field.id == 42);
         esatto_trace::packets(&trace).filter(|packet| marked(&packet.as_ref().expect("it is whole").bytes)).count()
     };
@@ -188,6 +156,6 @@ fn open_slices_are_kept_while_many_sequences_clear_their_state() {
             packets.push(packet.message(11, &event));
         }
     }
-    let (slices, _) = content(&cut(&packets, 118), 118);
+    let (slices, _) = content(&cut(&packets, 118, i64::MAX), 118);
     assert_eq!(slices.len(), 2 * 1999, "the open slices, and an instant on each");
 }
