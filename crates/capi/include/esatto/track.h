@@ -54,8 +54,8 @@ struct esatto_track_options {
   /* The track above it, instead of `parent`. It needs no events of its own, and may be closed
    * before this one. */
   const struct esatto_track* below;
-  /* In a row of its own. Otherwise viewers show tracks with the same name and parent in as few rows
-   * as possible, whatever their ids. Then no track by name may have its name and id. */
+  /* In a row of its own, for which no track by name may have its name and id. Other tracks with the
+   * same name and parent are shown in as few rows as possible, whatever their ids. */
   bool own_row;
 };
 
@@ -89,10 +89,10 @@ static inline uint64_t esatto_set_uuid_(struct PerfettoTeRegisteredTrackImpl* tr
 
 /* Sets the numbers of the calling thread, unless those that are there are of this process. */
 static inline void esatto_set_thread_(struct esatto_link_* link) {
-  uint8_t* tid = (uint8_t*)link->impl.descriptor + link->impl.descriptor_size - ESATTO_NUMBER_BYTES_;
-  uint8_t* pid = tid - 1 - ESATTO_NUMBER_BYTES_;
-  uint8_t current[ESATTO_NUMBER_BYTES_];
+  uint8_t *pid, *tid, current[ESATTO_NUMBER_BYTES_];
   if (!link->impl.descriptor_size) return;
+  tid = (uint8_t*)link->impl.descriptor + link->impl.descriptor_size - ESATTO_NUMBER_BYTES_;
+  pid = tid - 1 - ESATTO_NUMBER_BYTES_;
   esatto_encode_number_(current, (uint64_t)getpid());
   if (memcmp(pid, current, sizeof current) == 0) return;
   link->part = (uint64_t)PerfettoGetThreadIdImpl();
