@@ -2,12 +2,12 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esatto_schema::TrackEventConfig;
 
 use super::{Done, Stop};
+use crate::callbacks::shielded;
 
 /// Callbacks for the start and the end of sessions that record track events. For example, a program
 /// writes its state when one starts, or flushes its own buffers when one stops.
@@ -134,7 +134,7 @@ pub(crate) fn hold_for_fork() -> impl Sized {
 fn each(call: &dyn Fn(&dyn SessionObserver)) {
     let all = observers().clone();
     for (_, observer) in all {
-        let _ = catch_unwind(AssertUnwindSafe(|| call(&*observer)));
+        shielded(|| call(&*observer));
     }
 }
 
