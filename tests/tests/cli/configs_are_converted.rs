@@ -130,7 +130,8 @@ fn mistakes_of_the_input_leave_the_output_alone() {
 #[test]
 fn a_converted_config_records_like_its_text() {
     let harness = Harness::new();
-    harness.write("a.cfg", "buffers { size_kb: 64 } data_sources { config { name: \"track_event\" } } duration_ms: 1");
+    harness
+        .write("a.cfg", "buffers { size_kb: 64 } data_sources { config { name: \"track_event\" } } duration_ms: 9000");
     converted(&harness, &["a.cfg", "-o", "a.pb"]);
     let mut command = harness.command(esatto_bin());
     let output = command.args(["record", "-c", "a.pb", "-o", "trace", "--", "true"]).output().expect("it runs");

@@ -69,8 +69,11 @@ fn a_file_that_another_program_empties_is_lost() {
     for (config, content) in [("", &[][..]), (BY_SERVICE, &[]), ("", &other), (BY_SERVICE, &other)] {
         let mut record = record(&harness, config, "trace");
         let path = has_bytes(&harness, "trace");
+        // Else a packet that the command is writing might come after the other program's bytes.
+        record.signal(Signal::STOP);
         fs::write(&path, content).expect("it is writable");
         record.signal(Signal::INT);
+        record.signal(Signal::CONT);
         assert_eq!(record.wait().code(), Some(1), "{}", record.log());
         let log = record.log();
         let reason = "lost the trace file trace: another program has emptied it, or has written into it, during the \
