@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 /// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -35,9 +37,11 @@ pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-/// One line that can be found again in a long log.
+/// One line that can be found again in a long log, and tells when it was reached.
 pub(crate) fn heading(what: &str) {
-    println!("\n==== {what}");
+    static START: OnceLock<Instant> = OnceLock::new();
+    let seconds = START.get_or_init(Instant::now).elapsed().as_secs();
+    println!("\n==== {what} (after {seconds} s)");
 }
 
 /// A command as one would type it.
