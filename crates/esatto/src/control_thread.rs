@@ -9,7 +9,7 @@ pub(crate) struct Entry {
     pub(crate) is_current: fn() -> bool,
     pub(crate) wake: fn(),
     pub(crate) run: fn(Box<dyn FnOnce() + Send>),
-    pub(crate) await_services: fn(Duration) -> bool,
+    pub(crate) await_services: fn(Duration) -> Option<bool>,
 }
 
 static ENTRY: OnceLock<Entry> = OnceLock::new();
@@ -41,7 +41,9 @@ pub(crate) fn run(function: Box<dyn FnOnce() + Send>) {
 }
 
 /// Tells the system's services which data sources there are, and waits until the instances that
-/// they want at present have started. Returns false if the time is over first.
-pub(crate) fn await_services(timeout: Duration) -> bool {
-    !is_current() && ENTRY.get().is_some_and(|entry| (entry.await_services)(timeout))
+/// they want at present have started. Returns whether a service has answered, or will not: it
+/// refuses this process. `None`: the time is over first.
+pub(crate) fn await_services(timeout: Duration) -> Option<bool> {
+    let entry = ENTRY.get().filter(|_| !is_current())?;
+    (entry.await_services)(timeout)
 }

@@ -34,9 +34,12 @@ fn run_as_nobody(recorder: &Recorder) {
     for role in ["listener", "stderr"] {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]);
+        // As under `esatto record`: the start does not wait for a service that refuses it.
+        command.env("ESATTO_WAIT_MS", "3000").env("ESATTO_WAIT_FOR", "service");
         let output = command.args(std::env::args_os()).env(ROLE, role).output().expect("setpriv (util-linux)");
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+        assert!(!stderr.contains("did not answer this program"), "{stderr}");
         let said = stderr.lines().filter(|line| line.contains("permission denied")).collect::<Vec<_>>();
         if role == "listener" {
             assert!(said.is_empty(), "{said:?}");

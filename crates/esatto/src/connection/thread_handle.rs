@@ -122,11 +122,11 @@ fn serve_rooms_below() {
 }
 
 /// See [`control_thread::await_services`].
-fn await_services(timeout: Duration) -> bool {
-    let Some(handle) = handle() else { return false };
+fn await_services(timeout: Duration) -> Option<bool> {
+    let handle = handle()?;
     let (answer, answers) = answers();
     handle.send(Command::With(Box::new(move |control| control.sync(&answer))));
-    answers.wait(timeout).unwrap_or(false)
+    answers.wait(timeout)
 }
 
 /// Hands the socket that was asked for under a number to its connection; `None` if there is no

@@ -19,8 +19,9 @@ pub(crate) enum Awaited {
 /// How long the registration of a data source may wait, in milliseconds; 0: it does not.
 static PATIENCE_MS: AtomicU32 = AtomicU32::new(0);
 
-/// Waits until all data sources that sessions want have started. Returns false if the time is over
-/// first. From then on, registrations wait for the answer of the services.
+/// Waits until all data sources that sessions want have started, or the service refuses this
+/// process, which is reported. Returns false if the time is over first. From then on, registrations
+/// wait for the answer of the services.
 pub(crate) fn wait(awaited: Awaited, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let sources = registry::registered();
@@ -29,12 +30,12 @@ pub(crate) fn wait(awaited: Awaited, patience: Duration) -> bool {
         return false;
     }
     // A session starts several data sources one after the other.
-    let is_answered = control_thread::await_services(deadline.saturating_duration_since(Instant::now()));
-    if is_answered {
+    let answered = control_thread::await_services(deadline.saturating_duration_since(Instant::now()));
+    if answered == Some(true) {
         PATIENCE_MS.store(u32::try_from(patience.as_millis()).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
     // A session that has begun to record was found, even if the service does not answer.
-    is_answered || awaited == Awaited::Session
+    answered.is_some() || awaited == Awaited::Session
 }
 
 /// Waits for the start of a data source that was registered after [`wait`], if a session wants it.

@@ -72,7 +72,8 @@ impl Builder {
     /// [`start`](Self::start) waits until a session records this program, at most this many
     /// milliseconds, and says on stderr if none did. Then all data sources that the session wants
     /// have started: track events, and each [`Source`](crate::Source) that is registered. With
-    /// `ESATTO_WAIT_FOR=service`, it waits only for the service and its running sessions.
+    /// `ESATTO_WAIT_FOR=service`, it waits only for the service and its running sessions, and not
+    /// for a service that refuses this process.
     /// `esatto record` sets both for the program that it runs. The program itself can call
     /// [`Tracing::wait_until_enabled`] or
     /// [`Source::wait_until_enabled`](crate::Source::wait_until_enabled), or record from the

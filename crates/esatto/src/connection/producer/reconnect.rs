@@ -178,8 +178,11 @@ impl ReconnectingProducer {
                         self.watch = None;
                     }
                     Err(error) => {
-                        crate::os::connect_error::producer_failed(&error);
+                        let is_refused = crate::os::connect_error::producer_failed(&error);
                         self.retry_later(now);
+                        if is_refused {
+                            self.producer.refused();
+                        }
                     }
                 }
             }

@@ -125,6 +125,12 @@ impl Producer {
         self.forget_syncs();
     }
 
+    /// Handles the service's refusal, which ends all waits for it: a later attempt will hardly
+    /// succeed.
+    pub(crate) fn refused(&mut self) {
+        self.syncs.clear();
+    }
+
     /// Handles the end of the connection, which ends all instances.
     pub(crate) fn disconnected(&mut self) {
         self.give_up_startups(|startups| startups.abort(None));

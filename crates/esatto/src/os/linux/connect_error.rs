@@ -53,20 +53,16 @@ fn refusal(error: &IpcError, port: Port) -> Option<String> {
     ))
 }
 
-/// Reports, once, why a producer cannot connect, which it keeps trying. A missing service is not
-/// reported.
-pub(crate) fn producer_failed(error: &IpcError) {
-    if let Some(why) = refusal(error, Port::Producer) {
-        diagnostics::say_once(format!("not recorded by the system's tracing service: {why}"));
-    }
-    if let Some((path, source)) = socket_failure(error) {
-        if source.kind() == io::ErrorKind::PermissionDenied {
-            diagnostics::say_once(format!(
-                "not recorded by the system's tracing service: {}",
-                denied(path, Port::Producer)
-            ));
-        }
-    }
+/// Reports, once, why a producer may not connect, which it keeps trying. Returns false for a
+/// missing service, which is not reported.
+pub(crate) fn producer_failed(error: &IpcError) -> bool {
+    let why = refusal(error, Port::Producer).or_else(|| match socket_failure(error)? {
+        (path, source) if source.kind() == io::ErrorKind::PermissionDenied => Some(denied(path, Port::Producer)),
+        _ => None,
+    });
+    let Some(why) = why else { return false };
+    diagnostics::say_once(format!("not recorded by the system's tracing service: {why}"));
+    true
 }
 
 fn socket_failure(error: &IpcError) -> Option<(&Path, &io::Error)> {

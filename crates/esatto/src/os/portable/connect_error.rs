@@ -9,4 +9,6 @@ pub(crate) fn consumer_error(error: &TransportError) -> Error {
 }
 
 /// Does nothing: a producer without a service waits for it.
-pub(crate) const fn producer_failed(_: &TransportError) {}
+pub(crate) const fn producer_failed(_: &TransportError) -> bool {
+    false
+}
