@@ -19,6 +19,12 @@ struct esatto_link_ {
   uint64_t part; /* its uuid is this ^ the part that its parent has in it */
 };
 
+enum esatto_track_kind {
+  ESATTO_TRACK_OF_SLICES,
+  ESATTO_TRACK_OF_VALUES, /* a counter */
+  ESATTO_TRACK_OF_STATES,
+};
+
 /* A track with its own descriptor. It must exist, at its place, as long as events are recorded on
  * it and slices on it are open.
  *
@@ -33,14 +39,9 @@ struct esatto_track {
   struct PerfettoTeHlNestedTrack** links; /* pointers to them, up to a null pointer */
   uint64_t root;    /* the track above all of them, if it is not that of the process; 0: none */
   bool is_of_process, is_of_thread;
+  enum esatto_track_kind kind;
   uint64_t process; /* the process that they are described for */
   uint64_t updater; /* process and thread that describe them now; 0: none */
-};
-
-enum esatto_track_kind {
-  ESATTO_TRACK_OF_SLICES,
-  ESATTO_TRACK_OF_VALUES, /* a counter */
-  ESATTO_TRACK_OF_STATES,
 };
 
 /* SIBLING_MERGE_BEHAVIOR_NONE of a TrackDescriptor. */
@@ -112,6 +113,11 @@ static inline void esatto_set_uuids_(struct esatto_track* track) {
   esatto_set_uuid_(&track->impl, parent, track->part);
 }
 
+/* Writes a line about a mistake to stderr. A signal handler may trace, so it does no more. */
+static inline void esatto_say_(const char* line) {
+  if (write(STDERR_FILENO, line, strlen(line)) < 0) return;
+}
+
 /* Describes a track anew after the uuid of the process has changed. No other thread reads it
  * meanwhile, because each comes here before. */
 static __attribute__((noinline, cold, unused)) void esatto_move_to_process_(struct esatto_track* track) {
@@ -128,6 +134,9 @@ static __attribute__((noinline, cold, unused)) void esatto_move_to_process_(stru
     if (__atomic_compare_exchange_n(&track->updater, &updater, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) break;
   }
   if (track->process != esatto_process_track()) {
+    if (!track->impl.descriptor_size)
+      esatto_say_("esatto: events are on a track that is not open, so they belong to no process: esatto_track_open comes before them, "
+                  "esatto_track_close after them, and an esatto::Track that was moved from has none\n");
     esatto_set_uuids_(track);
     __atomic_store_n(&track->process, esatto_process_track(), __ATOMIC_RELEASE);
   }
@@ -186,6 +195,7 @@ static inline void esatto_track_close(struct esatto_track* track) {
   track->impl.descriptor_size = 0;
   track->chain = NULL;
   track->links = NULL;
+  track->process = 0;
 }
 
 /* Describes the track of the calling thread, which may have no events. */
@@ -217,6 +227,7 @@ static inline bool esatto_track_open(struct esatto_track* track, enum esatto_tra
   bool is_good = true;
   if (!options) options = &none;
   memset(track, 0, sizeof *track);
+  track->kind = kind;
   track->part = options->id ^ esatto_hash_(name);
   if (kind == ESATTO_TRACK_OF_VALUES) track->part ^= ESATTO_COUNTER_MAGIC_;
   if (kind == ESATTO_TRACK_OF_STATES) track->part ^= ESATTO_STATE_MAGIC_;
@@ -242,7 +253,7 @@ static inline bool esatto_track_open(struct esatto_track* track, enum esatto_tra
   is_good = is_good && track->impl.descriptor && (!above || esatto_put_below_(track, above));
   if (above == &thread) esatto_track_close(&thread);
   esatto_set_uuids_(track);
-  track->process = esatto_process_track();
+  if (track->impl.descriptor) track->process = esatto_process_track();
   return is_good;
 }
 
@@ -262,6 +273,21 @@ static inline struct PerfettoTeHlExtra* esatto_put_on_(union esatto_on_* to, con
     to->alone.track = &track->impl;
   }
   return &to->header;
+}
+
+static __attribute__((noinline, cold, unused)) void esatto_say_wrong_kind_(enum esatto_track_kind kind) {
+  static bool is_told[ESATTO_TRACK_OF_STATES + 1];
+  if (__atomic_exchange_n(&is_told[kind], true, __ATOMIC_RELAXED)) return;
+  esatto_say_(kind == ESATTO_TRACK_OF_VALUES ? "esatto: values of a counter are on a track of another kind, so no reader shows them: open it with "
+                                               "ESATTO_TRACK_OF_VALUES, or esatto::Track::counter\n"
+                                             : "esatto: states are on a track of another kind, so no reader shows them: open it with "
+                                               "ESATTO_TRACK_OF_STATES, or esatto::Track::states\n");
+}
+
+/* As esatto_put_on_, for events that need a track of this kind. */
+static inline struct PerfettoTeHlExtra* esatto_put_on_kind_(union esatto_on_* to, const struct esatto_track* track, enum esatto_track_kind kind) {
+  if (__builtin_expect(track->kind != kind && track->impl.descriptor_size, false)) esatto_say_wrong_kind_(kind);
+  return esatto_put_on_(to, track);
 }
 
 /* Bytes of a name that are copied, with the 0 at its end. */

@@ -22,7 +22,8 @@
 
 /* A slice, from here to the end of the block. It ends on the track on which it begins. As in C++,
  * no goto and no case label of a switch may pass it into its block: the compiler refuses that. A
- * block of its own mends it. A longjmp out of the block leaves the slice open. */
+ * block of its own mends it. A longjmp out of the block leaves the slice open. A line has only one,
+ * because the variables have its number in their names. */
 #define ESATTO_SLICE(category, ...)                                                                                        \
   ESATTO_NO_JUMP_(ESATTO_UNIQUE_(esatto_no_jump_may_pass_this_slice_))                                                     \
   struct esatto_category* const ESATTO_UNIQUE_(esatto_category_) = (category);                                             \
@@ -52,7 +53,7 @@
 /* (category, pointer to the track, value, extras…): as above, for a track that is an object. */
 #define ESATTO_COUNTER_ON(category, track, ...)              \
   ESATTO_EMIT_(category, PERFETTO_TE_TYPE_COUNTER, NULL,     \
-               ESATTO_TWO_AND_EXTRAS_(ESATTO_ON(track), ESATTO_VALUE_(ESATTO_FIRST_(__VA_ARGS__, 0)), __VA_ARGS__))
+               ESATTO_TWO_AND_EXTRAS_(ESATTO_ON_KIND_(track, ESATTO_TRACK_OF_VALUES), ESATTO_VALUE_(ESATTO_FIRST_(__VA_ARGS__, 0)), __VA_ARGS__))
 
 /* (category, name of the track, state, extras…): a new state, until the next one. NULL stands for
  * none. */
@@ -65,7 +66,7 @@
 /* (category, pointer to the track, state, extras…): as above, for a track that is an object. */
 #define ESATTO_STATE_ON(category, track, ...)                                                           \
   ESATTO_EMIT_(category, PERFETTO_TE_TYPE_STATE, ESATTO_FIRST_(__VA_ARGS__, 0),                         \
-               ESATTO_ONE_AND_EXTRAS_(ESATTO_ON(track), __VA_ARGS__))
+               ESATTO_ONE_AND_EXTRAS_(ESATTO_ON_KIND_(track, ESATTO_TRACK_OF_STATES), __VA_ARGS__))
 
 /* Extras: annotations. ESATTO_ARG takes numbers, strings and pointers, and knows them by their
  * types. */
@@ -102,6 +103,7 @@
 
 /* On a track that is an object; takes its pointer. */
 #define ESATTO_ON(track) esatto_put_on_(&(union esatto_on_){{0}}, track)
+#define ESATTO_ON_KIND_(track, kind) esatto_put_on_kind_(&(union esatto_on_){{0}}, track, kind)
 /* On the track of the process. */
 #define ESATTO_ON_PROCESS ESATTO_ON_NESTED(ESATTO_NEST_PROCESS)
 /* On a track of the process, by its name. The number distinguishes tracks with the same name. The

@@ -25,7 +25,7 @@
 // which it begins. The name of on_named is copied; only one of more than 63 bytes must still exist
 // then. Without a track it is a slice of the thread, which ends with the slice around it if the
 // block ends later or on another thread, as in a coroutine. A line on stderr says so once. Pass a
-// track there.
+// track there. A line has only one, because the variable has its number in its name.
 #define ESATTO_SLICE(category, ...)                       \
   ::esatto::Slice ESATTO_UNIQUE_(esatto_slice_){category}; \
   if (ESATTO_UNIQUE_(esatto_slice_).is_recorded()) ESATTO_UNIQUE_(esatto_slice_).begin(__VA_ARGS__)
@@ -220,7 +220,10 @@ class Track {
   }
 
   // The same track, for the functions of track.h.
-  const esatto_track* raw() const { return track_.get(); }
+  const esatto_track* raw() const {
+    static esatto_track moved_from{};
+    return track_ ? track_.get() : &moved_from;
+  }
 
  private:
   struct Close {
@@ -253,6 +256,13 @@ inline auto on(const esatto_track& track) {
   return extra;
 }
 inline auto on(const Track& track) { return on(*track.raw()); }
+namespace detail {
+inline auto on_kind(const Track& track, esatto_track_kind kind) {
+  OnTrack extra;
+  esatto_put_on_kind_(&extra.value, track.raw(), kind);
+  return extra;
+}
+}  // namespace detail
 auto on(Track&&) = delete;
 
 // On a track by its name. The default parent is the process; another one is esatto_thread_track(),
@@ -450,10 +460,10 @@ class NamedValueTrack {
 
 inline auto counter_track(const char* name) { return NamedValueTrack(name, ESATTO_COUNTER_MAGIC_, 8); }
 inline auto counter_track(const std::string& name) { return counter_track(name.c_str()); }
-inline auto counter_track(const Track& track) { return on(track); }
+inline auto counter_track(const Track& track) { return on_kind(track, ESATTO_TRACK_OF_VALUES); }
 inline auto state_track(const char* name) { return NamedValueTrack(name, ESATTO_STATE_MAGIC_, 18); }
 inline auto state_track(const std::string& name) { return state_track(name.c_str()); }
-inline auto state_track(const Track& track) { return on(track); }
+inline auto state_track(const Track& track) { return on_kind(track, ESATTO_TRACK_OF_STATES); }
 
 template <class Counter, class T, class... Extras>
 void emit_counter(const esatto_category& category, const Counter& counter, T value, Extras&&... extras) {
