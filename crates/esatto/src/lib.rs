@@ -134,7 +134,7 @@
 //! - keep the [`Tracing`] until the end of `main`. It hands over the last events, and so does
 //!   [`exit`](std::process::exit). Services that share memory with the process find these events
 //!   even after `SIGKILL`, except the one that was being written;
-//! - call [`complete_on_signals`] if Ctrl-C or SIGTERM may end a program that records itself.
+//! - call [`complete_on_signals`] if a signal such as Ctrl-C may end a program that records itself.
 //!
 //! # Threads and processes
 //!

@@ -50,7 +50,7 @@ fn and_both_complete_their_files() {
     }
     let _ = plugin();
     for order in ["host first", "plugin first"] {
-        for signal in [2, 15] {
+        for signal in [1, 2, 15] {
             let harness = Harness::new();
             let mut command = again.command(&harness, &format!("{order}, {signal}"));
             let output = command.process_group(0).output().expect("it runs");

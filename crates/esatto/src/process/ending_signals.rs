@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 
-/// From now on, completes the traces when SIGINT (Ctrl-C) or SIGTERM arrives, before the signal
-/// acts.
+/// From now on, completes the traces when SIGINT (Ctrl-C), SIGTERM or SIGHUP (a lost terminal)
+/// arrives, before the signal acts.
 ///
 /// Without this call, a program that such a signal ends loses the last quarter of a second of a
 /// file that it writes itself. With it,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use esatto_trace::{Summary, Trace};
 
-use crate::{DEADLINE, ROLE, SIGINT, SIGTERM, kill};
+use crate::{DEADLINE, ROLE, SIGHUP, SIGINT, SIGTERM, kill};
 
 /// A folder of one test.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -47,11 +47,11 @@ impl Folder {
         command.current_dir(&self.0).process_group(0);
         // No service of the machine takes part.
         command.env(ROLE, role).env("ESATTO_TRACE", "t").env("PERFETTO_PRODUCER_SOCK_NAME", self.path("no-service"));
-        // A shell that starts the tests in the background lets them ignore SIGINT.
+        // A shell that starts the tests in the background lets them ignore SIGINT, `nohup` SIGHUP.
         // SAFETY: the function only changes the action of signals.
         unsafe {
             command.pre_exec(|| {
-                [SIGINT, SIGTERM].into_iter().for_each(|number| _ = libc::signal(number, libc::SIG_DFL));
+                [SIGINT, SIGTERM, SIGHUP].into_iter().for_each(|number| _ = libc::signal(number, libc::SIG_DFL));
                 Ok(())
             });
         }

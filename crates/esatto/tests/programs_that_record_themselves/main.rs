@@ -31,6 +31,7 @@ const ROLE: &str = "TEST_ROLE";
 /// A test that takes longer than this has failed.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::harness::{Folder, missing_end, names, wait_for};
-use crate::{SIGINT, SIGKILL, SIGTERM};
+use crate::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 #[test]
 fn a_signal_completes_the_file_and_ends_the_program() {
-    for number in [SIGINT, SIGTERM] {
+    for number in [SIGINT, SIGTERM, SIGHUP] {
         let folder = Folder::new(&format!("signal-{number}"));
         let program = folder.start("wait", &[]);
         wait_for(&folder.path("ready"));

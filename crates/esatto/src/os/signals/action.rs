@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Signals whose default action ends a process and which are caught: SIGINT and SIGTERM, which have
-/// these numbers on all systems.
-pub(super) const ENDING: [u8; 2] = [2, 15];
+/// Signals whose default action ends a process and which are caught: SIGINT, SIGTERM and SIGHUP,
+/// which have these numbers on all systems.
+pub(super) const ENDING: [u8; 3] = [2, 15, 1];
 
 /// A handler that gets all that is known of a signal.
 pub(super) type Handler = unsafe extern "C" fn(c_int, *mut c_void, *mut c_void);

@@ -48,18 +48,18 @@ const SAME_NS: u64 = 500_000_000;
 const LONGEST_HAND_OVER: Duration = Duration::from_secs(10);
 
 /// Actions of the signals before, in the order of [`ENDING`].
-static PREVIOUS: [Leaked<Action>; 2] = [const { Leaked::none() }; 2];
+static PREVIOUS: [Leaked<Action>; ENDING.len()] = [const { Leaked::none() }; ENDING.len()];
 /// The end of the socket into which the handler writes.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 /// The process that has the thread.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// When the signals arrived for which the thread hands over, in the order of [`ENDING`]; 0: it does
 /// not.
-static PENDING_SINCE_NS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static PENDING_SINCE_NS: [AtomicU64; ENDING.len()] = [const { AtomicU64::new(0) }; ENDING.len()];
 /// The signals that the handler passes on when they come the next time.
-static PASSED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+static PASSED: [AtomicBool; ENDING.len()] = [const { AtomicBool::new(false) }; ENDING.len()];
 /// The signals whose previous handler was to be called once, and was.
-static SPENT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+static SPENT: [AtomicBool; ENDING.len()] = [const { AtomicBool::new(false) }; ENDING.len()];
 
 /// The end of a hand-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,7 +91,7 @@ fn parse(text: &str, process: c_int) -> Option<Shown> {
         return None;
     }
     let mut address = || usize::from_str_radix(words.next()?, 16).ok();
-    let shown = Shown { handler: address()?, previous: [address()?, address()?] };
+    let shown = Shown { handler: address()?, previous: [address()?, address()?, address()?] };
     words.next().is_none().then_some(shown)
 }
 
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn texts_are_of_one_process() {
-        let shown = Shown { handler: 0x7f00_1234, previous: [0, usize::MAX] };
+        let shown = Shown { handler: 0x7f00_1234, previous: [0, usize::MAX, 5] };
         let text = text_of(42, shown);
         assert_eq!(parse(&text, 42), Some(shown));
         assert_eq!(parse(&text, 43), None);
-        for wrong in ["", "42", "42 1 2", "42 1 2 3 4", "42 1 2 x", "x 1 2 3"] {
+        for wrong in ["", "42", "42 1 2 3", "42 1 2 3 4 5", "42 1 2 3 x", "x 1 2 3 4"] {
             assert_eq!(parse(wrong, 42), None, "{wrong:?}");
         }
     }
