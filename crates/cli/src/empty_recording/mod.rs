@@ -82,8 +82,9 @@ impl EmptyRecording<'_> {
             return match self.command {
                 Some(command) => format!(
                     "no program connected while the command ran; {command} must use Esatto's or Perfetto's SDK, and \
-                     connect to the system's service: `Tracing::builder().system()`. A program that goes on in the \
-                     background needs a service that also goes on: `esatto traced`"
+                     connect to the system's service: `Tracing::builder().system()`, in C \
+                     `esatto_init(ESATTO_SYSTEM)`. A program that goes on in the background needs a service that also \
+                     goes on: `esatto traced`"
                 ),
                 None => {
                     let unseen = match self.programs.tells_departed {
