@@ -98,6 +98,11 @@
 //! protocol.
 
 #![deny(unsafe_code)]
+// These docs describe all features; without some of them, some items are not there.
+#![cfg_attr(
+    not(all(feature = "channel", feature = "server", feature = "tokio", feature = "trace")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 #![cfg_attr(
     not(test),
     warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
