@@ -251,9 +251,12 @@ fn triggers_without_end_start_no_threads_without_end() {
 #[test]
 fn a_program_that_ends_at_once_still_tells_its_trigger() {
     let again = esatto_tests::again!(a_program_that_ends_at_once_still_tells_its_trigger);
-    if again.role().is_some() {
+    if let Some(role) = again.role() {
         let tracing = esatto::Tracing::builder().system().start().expect("starts");
         tracing.activate_triggers(&["slow_frame"], Duration::from_secs(10));
+        if role == "abort" {
+            std::process::abort();
+        }
         drop(tracing);
         std::process::exit(0);
     }
@@ -261,9 +264,12 @@ fn a_program_that_ends_at_once_still_tells_its_trigger() {
     let _service = harness.service(Implementation::Ours);
     let mut recording = harness.record(Implementation::Ours, "trace", &config("CLONE_SNAPSHOT", 60_000));
     harness.wait_for_sessions(1);
-    for number in 0..5 {
-        let mut program = harness.start("tell", &mut again.command(&harness, "tell"));
-        program.wait_ok();
+    for (number, role) in ["tell", "abort"].into_iter().cycle().take(10).enumerate() {
+        let mut command = again.command(&harness, role);
+        // A program that aborts must have a connection before.
+        command.env("ESATTO_WAIT_MS", "60000").env("ESATTO_WAIT_FOR", "service");
+        let mut program = harness.start(role, &mut command);
+        assert_eq!(program.wait().success(), role == "tell");
         wait_until("the snapshot", || harness.path(format!("trace.{number}")).exists().then_some(()));
     }
     recording.program.signal(Signal::INT);

@@ -132,9 +132,9 @@ static inline bool esatto_is_thread_track_(uint64_t parent) {
 /* Activates triggers, up to a null pointer, in the sessions that wait for one of them. If there is
  * no connection, the library forgets them after ttl_ms milliseconds.
  *
- * It returns before they are sent. The end of `main` and exit() wait for that; abort(), _exit() and
- * fatal signals do not. So a handler of crashes sleeps for some 20 ms before it lets the program
- * end. The child of a fork activates triggers only after esatto_init. */
+ * It returns when they are sent, or after 100 ms, so abort() or _exit() may follow. It takes locks
+ * and memory: a handler of a fatal signal calls it on another thread. The child of a fork activates
+ * triggers only after esatto_init. */
 static inline void esatto_activate_triggers(const char** names, uint32_t ttl_ms) { PerfettoProducerActivateTriggers(names, ttl_ms); }
 
 /* Returns a hash of a text, for tracks that are identified by their names. */

@@ -23,6 +23,9 @@ const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
 /// already.
 const AWAITED_VARIABLE: &str = "ESATTO_WAIT_FOR";
 
+/// How long [`Tracing::activate_triggers`] waits until they are sent.
+const TRIGGER_PATIENCE: Duration = Duration::from_millis(100);
+
 /// Size of the memory that this process shares with its own service. It is enough that ordinary
 /// loads of several threads lose nothing while the control thread has no processor.
 const OWN_MEMORY_KB: u32 = 4 * 1024;
@@ -402,14 +405,22 @@ impl Tracing {
     /// Activates triggers: names of happenings for which sessions may wait to start, to stop or to
     /// be cloned.
     ///
-    /// A service that connects later learns of them then, unless `patience` is over. Returns at
-    /// once. A [flush](Self::flush) waits until the service knows the triggers, and so does the drop
-    /// of this value.
+    /// Returns when the control thread has sent them, or after 100 ms, so the end of the process
+    /// that follows, even by `abort`, does not lose them. A [flush](Self::flush) waits until the
+    /// service knows the triggers, and so does the drop of this value. A service that connects
+    /// later learns of them then, unless `patience` is over; this call does not wait for it.
     pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
-        if let Some(control) = connection::handle() {
-            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            let until = Instant::now() + patience;
-            control.send(Command::With(Box::new(move |control| control.activate_triggers(&names, until))));
+        let Some(control) = connection::handle() else { return };
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let until = Instant::now() + patience;
+        let (sent, answers) = connection::answers();
+        control.send(Command::With(Box::new(move |control| {
+            control.activate_triggers(&names, until);
+            // After the connections have done their work.
+            control.call_after(Duration::ZERO, move || sent.give());
+        })));
+        if !control_thread::is_current() {
+            answers.wait(TRIGGER_PATIENCE);
         }
     }
 
