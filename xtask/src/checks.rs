@@ -5,6 +5,10 @@ use crate::{book, codegen, package, peers, shell, sim};
 use serde_json::Value;
 use std::process::Command;
 
+/// The libraries that most programs build. Each change checks these with each feature and the
+/// oldest compiler; [`compatibility`] checks all crates.
+const LIBRARIES: [&str; 3] = ["esatto", "esatto-protozero", "esatto-tracing"];
+
 /// Runs them all into `tally`.
 ///
 /// # Errors
@@ -15,15 +19,9 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.check("codegen --check", codegen::check());
     shell::heading("packages");
     tally.check("packages", package::run(false));
-    shell::heading("book");
-    tally.check("book", book::run(&[]));
     shell::heading("features");
     let metadata = metadata()?;
-    for args in packages(&metadata).flat_map(feature_sets) {
-        let mut clippy = shell::cargo();
-        clippy.args(["clippy", "--quiet"]).args(&args).args(["--", "-D", "warnings"]);
-        tally.check(&args.join(" "), shell::run(&mut clippy));
-    }
+    features(tally, packages(&metadata).filter(|package| LIBRARIES.iter().any(|name| package["name"] == *name)));
     shell::heading("protozero without an allocator");
     let mut bare = shell::cargo();
     bare.args(["test", "-p", "esatto-protozero", "--no-default-features", "--tests"]);
@@ -39,8 +37,8 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     replay.env("CARGO_TARGET_DIR", shell::target_dir());
     tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
     shell::heading("simulation");
-    tally.check("simulation", sim::run(&args(&["--seeds", "60"])));
-    tally.check("simulation of the RPC library", sim::run(&args(&["--world", "rpc", "--seeds", "500"])));
+    tally.check("simulation", sim::run(&args(&["--seeds", "30"])));
+    tally.check("simulation of the RPC library", sim::run(&args(&["--world", "rpc", "--seeds", "200"])));
     tally.check("seeds that found bugs", sim::run(&args(&["--found"])));
     tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
     for package in packages_with_loom(&metadata) {
@@ -48,6 +46,31 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
         tally.add(libtest::run(&mut loom(&package), Run { label: "loom" })?);
     }
     Ok(())
+}
+
+/// Builds the book, and checks each feature of all crates, and all crates with the oldest compiler,
+/// which is installed.
+///
+/// # Errors
+///
+/// Cargo cannot be run.
+pub(crate) fn compatibility(tally: &mut Tally) -> Result<(), String> {
+    tally.check("book", book::run(&[]));
+    features(tally, packages(&metadata()?));
+    let tests = ["esatto-tests", "esatto-conformance", "esatto-rpc-tests", "esatto-sim", "esatto-planted"];
+    // The last one is an example whose dependencies want a newer one, sooner or later.
+    let excluded = tests.into_iter().chain(["traced-calls"]).flat_map(|name| ["--exclude", name]);
+    let what: Vec<&str> = std::iter::once("--workspace").chain(excluded).collect();
+    tally.check("oldest compiler", peers::run("install", &args(&["rustc"])).and_then(|()| with_oldest_compiler(&what)));
+    Ok(())
+}
+
+fn features<'p>(tally: &mut Tally, packages: impl Iterator<Item = &'p Value>) {
+    for args in packages.flat_map(feature_sets) {
+        let mut clippy = shell::cargo();
+        clippy.args(["clippy", "--quiet"]).args(&args).args(["--", "-D", "warnings"]);
+        tally.check(&args.join(" "), shell::run(&mut clippy));
+    }
 }
 
 /// The tests that are models of a package. Optimised, for they search large trees.
@@ -62,20 +85,19 @@ pub(crate) fn loom(package: &str) -> Command {
     tests
 }
 
-/// Checks libraries and programs, as their users build them, with the compiler of `rust-version`,
-/// which is installed. Tests may want a newer one.
+/// Checks the libraries that most programs build, as these build them, with the compiler of
+/// `rust-version`, which is installed. Tests may want a newer one.
 ///
 /// # Errors
 ///
 /// One of them does not build.
 pub(crate) fn oldest_compiler() -> Result<(), String> {
+    with_oldest_compiler(&LIBRARIES.map(|name| ["-p", name]).concat())
+}
+
+fn with_oldest_compiler(what: &[&str]) -> Result<(), String> {
     let mut check = shell::cargo();
-    check.args(["check", "--workspace"]);
-    let tests = ["esatto-tests", "esatto-conformance", "esatto-rpc-tests", "esatto-sim", "esatto-planted"];
-    // The last one is an example whose dependencies want a newer one, sooner or later.
-    for package in tests.into_iter().chain(["traced-calls"]) {
-        check.args(["--exclude", package]);
-    }
+    check.arg("check").args(what);
     check
         .env("RUSTC", peers::folder()?.join("rustc/rustc"))
         .env("CARGO_TARGET_DIR", shell::target_dir().join("oldest"));

@@ -37,6 +37,11 @@ const STEPS: &[(&str, &str, Step)] = &[
         "compile the SDK for each system of ESATTO_PLATFORMS (all), and run a static program",
         crate::platforms::run,
     ),
+    (
+        "compatibility",
+        "build the book, and check each feature of all crates, and all crates with the oldest compiler",
+        |tally, _| crate::checks::compatibility(tally),
+    ),
     ("packages", "pack the crates as for crates.io, and build each from its package", packages),
     ("deb", "make the Debian packages twice, compare the bytes, and let lintian judge them", crate::release::deb),
     (
@@ -55,7 +60,7 @@ const STEPS: &[(&str, &str, Step)] = &[
 /// A name is unknown, or a step failed; the summary names the failures.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| arg == "--list") {
-        STEPS.iter().for_each(|(name, what, _)| println!("{name:12} {what}"));
+        STEPS.iter().for_each(|(name, what, _)| println!("{name:14} {what}"));
         return Ok(());
     }
     if let Some(unknown) = args.iter().find(|arg| STEPS.iter().all(|(name, ..)| name != arg)) {
