@@ -19,7 +19,7 @@ struct InitArgs {
 }
 
 /// Never dropped, because the SDK hands over the last events itself when the process ends.
-static TRACING: StaticMutex<Option<Tracing>> = StaticMutex::new(None);
+static TRACING: StaticMutex<Option<&'static Tracing>> = StaticMutex::new(None);
 
 /// Switches the library off in the child of a fork, where tracing is off.
 fn forked() {
@@ -33,7 +33,7 @@ fn init(args: Ref<'_, InitArgs>, backend: impl FnOnce(Builder) -> Builder) {
     // Also if the start fails below, because the program has done its part.
     set_initialised();
     match backend(Tracing::builder().shared_memory(size_kb, 0)).start() {
-        Ok(tracing) => core::mem::forget(TRACING.lock().replace(tracing)),
+        Ok(tracing) => *TRACING.lock() = Some(Box::leak(Box::new(tracing))),
         Err(error) => diagnostics::say(error),
     }
 }
@@ -89,7 +89,9 @@ unsafe extern "C" fn PerfettoProducerActivateTriggers(trigger_names: Array<'_, S
         require_initialised("PerfettoProducerActivateTriggers");
         let names: Vec<String> = trigger_names.iter().map(Str::to_string_lossy).collect();
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-        if let Some(tracing) = &*TRACING.lock() {
+        // Without the lock: the call waits for the control thread, which may be here, too.
+        let tracing = *TRACING.lock();
+        if let Some(tracing) = tracing {
             tracing.activate_triggers(&names, Duration::from_millis(ttl_ms.into()));
         }
     })
