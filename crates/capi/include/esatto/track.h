@@ -113,9 +113,16 @@ static inline void esatto_set_uuids_(struct esatto_track* track) {
   esatto_set_uuid_(&track->impl, parent, track->part);
 }
 
-/* Writes a line about a mistake to stderr. A signal handler may trace, so it does no more. */
-static inline void esatto_say_(const char* line) {
+/* Writes a line about a mistake to stderr, once. A signal handler may trace, so it does no more. */
+static inline void esatto_say_once_(bool* is_told, const char* line) {
+  if (__atomic_exchange_n(is_told, true, __ATOMIC_RELAXED)) return;
   if (write(STDERR_FILENO, line, strlen(line)) < 0) return;
+}
+
+static __attribute__((noinline, cold, unused)) void esatto_say_not_open_(void) {
+  static bool is_told;
+  esatto_say_once_(&is_told, "esatto: events are on a track that is not open, so they belong to no process: esatto_track_open comes before them, "
+                             "esatto_track_close after them, and an esatto::Track that was moved from has none\n");
 }
 
 /* Describes a track anew after the uuid of the process has changed. No other thread reads it
@@ -134,9 +141,7 @@ static __attribute__((noinline, cold, unused)) void esatto_move_to_process_(stru
     if (__atomic_compare_exchange_n(&track->updater, &updater, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) break;
   }
   if (track->process != esatto_process_track()) {
-    if (!track->impl.descriptor_size)
-      esatto_say_("esatto: events are on a track that is not open, so they belong to no process: esatto_track_open comes before them, "
-                  "esatto_track_close after them, and an esatto::Track that was moved from has none\n");
+    if (!track->impl.descriptor_size) esatto_say_not_open_();
     esatto_set_uuids_(track);
     __atomic_store_n(&track->process, esatto_process_track(), __ATOMIC_RELEASE);
   }
@@ -277,11 +282,11 @@ static inline struct PerfettoTeHlExtra* esatto_put_on_(union esatto_on_* to, con
 
 static __attribute__((noinline, cold, unused)) void esatto_say_wrong_kind_(enum esatto_track_kind kind) {
   static bool is_told[ESATTO_TRACK_OF_STATES + 1];
-  if (__atomic_exchange_n(&is_told[kind], true, __ATOMIC_RELAXED)) return;
-  esatto_say_(kind == ESATTO_TRACK_OF_VALUES ? "esatto: values of a counter are on a track of another kind, so no reader shows them: open it with "
-                                               "ESATTO_TRACK_OF_VALUES, or esatto::Track::counter\n"
-                                             : "esatto: states are on a track of another kind, so no reader shows them: open it with "
-                                               "ESATTO_TRACK_OF_STATES, or esatto::Track::states\n");
+  esatto_say_once_(&is_told[kind],
+                   kind == ESATTO_TRACK_OF_VALUES ? "esatto: values of a counter are on a track of another kind, so no reader shows them: open it "
+                                                    "with ESATTO_TRACK_OF_VALUES, or esatto::Track::counter\n"
+                                                  : "esatto: states are on a track of another kind, so no reader shows them: open it with "
+                                                    "ESATTO_TRACK_OF_STATES, or esatto::Track::states\n");
 }
 
 /* As esatto_put_on_, for events that need a track of this kind. */

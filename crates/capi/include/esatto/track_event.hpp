@@ -219,7 +219,7 @@ class Track {
     return Track(ESATTO_TRACK_OF_STATES, name, {parent.number_, 0, nullptr, parent.track_, false});
   }
 
-  // The same track, for the functions of track.h.
+  // The same track, for the functions of track.h. If this was moved from, one that is not open.
   const esatto_track* raw() const {
     static esatto_track moved_from{};
     return track_ ? track_.get() : &moved_from;
@@ -256,13 +256,6 @@ inline auto on(const esatto_track& track) {
   return extra;
 }
 inline auto on(const Track& track) { return on(*track.raw()); }
-namespace detail {
-inline auto on_kind(const Track& track, esatto_track_kind kind) {
-  OnTrack extra;
-  esatto_put_on_kind_(&extra.value, track.raw(), kind);
-  return extra;
-}
-}  // namespace detail
 auto on(Track&&) = delete;
 
 // On a track by its name. The default parent is the process; another one is esatto_thread_track(),
@@ -457,6 +450,12 @@ class NamedValueTrack {
   uint32_t kind_;
   struct esatto_value_track_ track_{};
 };
+
+inline auto on_kind(const Track& track, esatto_track_kind kind) {
+  OnTrack extra;
+  esatto_put_on_kind_(&extra.value, track.raw(), kind);
+  return extra;
+}
 
 inline auto counter_track(const char* name) { return NamedValueTrack(name, ESATTO_COUNTER_MAGIC_, 8); }
 inline auto counter_track(const std::string& name) { return counter_track(name.c_str()); }

@@ -1,5 +1,6 @@
-/* Events on tracks that were not opened, are closed, or are of another kind. The trace goes to
- * the file of the first argument. */
+/* Events on tracks that were not opened, are closed, or are of another kind. The trace goes to the
+ * file of the first argument. The second one says which mistake comes first: "unopened" or
+ * "closed". */
 
 #include <esatto/trace.h>
 
@@ -10,7 +11,7 @@ static struct esatto_track unopened, closed, slices, counter, states;
 
 int main(int argc, char** argv) {
   struct PerfettoTracingSessionImpl* session;
-  CHECK(argc == 2);
+  CHECK(argc == 3);
   esatto_init(ESATTO_IN_PROCESS);
   ESATTO_REGISTER(&net);
   CHECK(esatto_track_open(&closed, ESATTO_TRACK_OF_SLICES, "closed", NULL));
@@ -24,10 +25,11 @@ int main(int argc, char** argv) {
     ESATTO_COUNTER_ON(&net, &counter, i);
     ESATTO_STATE_ON(&net, &states, "good");
   }
-  fputs("unopened\n", stderr);
-  for (int i = 0; i < 3; i++) ESATTO_INSTANT(&net, "x", ESATTO_ON(&unopened));
-  fputs("closed\n", stderr);
-  for (int i = 0; i < 3; i++) ESATTO_INSTANT(&net, "x", ESATTO_ON(&closed));
+  fprintf(stderr, "%s\n", argv[2]);
+  for (int i = 0; i < 3; i++) ESATTO_INSTANT(&net, "x", ESATTO_ON(strcmp(argv[2], "closed") == 0 ? &closed : &unopened));
+  fputs("both\n", stderr);
+  ESATTO_INSTANT(&net, "x", ESATTO_ON(&closed));
+  ESATTO_INSTANT(&net, "x", ESATTO_ON(&unopened));
   fputs("values\n", stderr);
   for (int i = 0; i < 3; i++) ESATTO_COUNTER_ON(&net, &slices, i);
   fputs("states\n", stderr);

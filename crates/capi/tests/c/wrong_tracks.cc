@@ -1,5 +1,5 @@
 // Events on tracks that were moved from, or are of another kind. The trace goes to the file of the
-// first argument.
+// first argument. The second one is the first mistake: "moved from".
 
 #include <esatto/trace.hpp>
 
@@ -8,7 +8,7 @@
 inline esatto::Category net{"net"};
 
 int main(int argc, char** argv) {
-  CHECK(argc == 2);
+  CHECK(argc == 3);
   esatto::init(esatto::Backend::in_process);
   esatto::register_categories(net);
   auto session = esatto_session_start(ESATTO_IN_PROCESS, nullptr);
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     ESATTO_SLICE(net, "good", esatto::on(slices));
     ESATTO_STATE(net, states, "good");
   }
-  fputs("moved from\n", stderr);
+  fprintf(stderr, "%s\n", argv[2]);
   for (int i = 0; i < 3; i++) ESATTO_INSTANT(net, "x", esatto::on(before));
   fputs("values\n", stderr);
   for (int i = 0; i < 3; i++) ESATTO_COUNTER(net, slices, i);

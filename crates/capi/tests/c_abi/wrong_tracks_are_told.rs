@@ -14,17 +14,19 @@ const NO_COUNTER: &str = "esatto: values of a counter are on a track of another 
 const NO_STATES: &str = "esatto: states are on a track of another kind, so no reader shows them: open it with \
                          ESATTO_TRACK_OF_STATES, or esatto::Track::states";
 
-/// Runs a program, and returns what it says.
-fn said(program: &Path, trace: &str) -> Vec<String> {
-    let output = succeed(Command::new(program).arg(file_in_tmp(trace)));
+/// Runs a program with the mistake that comes first, and returns what it says.
+fn said(program: &Path, trace: &str, mistake: &str) -> Vec<String> {
+    let output = succeed(Command::new(program).arg(file_in_tmp(trace)).arg(mistake));
     String::from_utf8(output.stderr).expect("text").lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn in_c() {
     let program = program(AbiVersion::V58, "wrong_tracks.c", &["-std=c11"]);
-    let expected = ["unopened", NOT_OPEN, "closed", NOT_OPEN, "values", NO_COUNTER, "states", NO_STATES, "end"];
-    assert_eq!(said(&program, "wrong-tracks-c.pftrace"), expected);
+    for mistake in ["unopened", "closed"] {
+        let expected = [mistake, NOT_OPEN, "both", "values", NO_COUNTER, "states", NO_STATES, "end"];
+        assert_eq!(said(&program, "wrong-tracks-c.pftrace", mistake), expected);
+    }
 }
 
 #[test]
@@ -32,5 +34,5 @@ fn in_cxx() {
     let program = file_in_tmp("wrong_tracks_cc");
     compile("g++", AbiVersion::V58, "wrong_tracks.cc", &program, &["-std=c++17", "-lperfetto_c"]);
     let expected = ["moved from", NOT_OPEN, "values", NO_COUNTER, "end"];
-    assert_eq!(said(&program, "wrong-tracks-cc.pftrace"), expected);
+    assert_eq!(said(&program, "wrong-tracks-cc.pftrace", "moved from"), expected);
 }
