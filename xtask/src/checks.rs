@@ -37,8 +37,8 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     replay.env("CARGO_TARGET_DIR", shell::target_dir());
     tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
     shell::heading("simulation");
-    tally.check("simulation", sim::run(&args(&["--seeds", "30"])));
-    tally.check("simulation of the RPC library", sim::run(&args(&["--world", "rpc", "--seeds", "200"])));
+    tally.check("simulation", sim::run(&args(&["--seeds", "60"])));
+    tally.check("simulation of the RPC library", sim::run(&args(&["--world", "rpc", "--seeds", "500"])));
     tally.check("seeds that found bugs", sim::run(&args(&["--found"])));
     tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
     for package in packages_with_loom(&metadata) {
