@@ -27,7 +27,7 @@ c-library:
   lib/pkgconfig/perfetto_c.pc, perfetto_c_v59.pc
   lib/cmake/perfetto_c/                  find_package(perfetto_c)
   include/esatto/                        the ABI, macros for C, classes for C++
-  share/perfetto_c/thread-sanitizer.supp
+  share/perfetto_c/                      suppressions for LeakSanitizer and ThreadSanitizer
 
 The C library can be moved afterwards. Perfetto's own headers can lie beside, because none has the name of
 one of these.

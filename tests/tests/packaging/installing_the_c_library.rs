@@ -23,6 +23,7 @@ fn it_installs_the_promised_files_only() {
         "lib/pkgconfig/perfetto_c_v59.pc 644",
         "lib/cmake/perfetto_c/perfetto_cConfig.cmake 644",
         "lib/cmake/perfetto_c/perfetto_cConfigVersion.cmake 644",
+        "share/perfetto_c/leak-sanitizer.supp 644",
         "share/perfetto_c/thread-sanitizer.supp 644",
     ]
     .map(str::to_owned)

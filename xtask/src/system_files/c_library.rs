@@ -35,9 +35,10 @@ pub(crate) fn files(build: &Build, profile: &str, prefix: &Path, libdir: &Path) 
     for name in names(&headers)? {
         files.push(File::copy(&headers.join(&name), prefix.join("include/esatto").join(&name), 0o644)?);
     }
-    let suppressions = "thread-sanitizer.supp";
-    let to = prefix.join(SHARE).join(suppressions);
-    files.push(File::copy(&shell::root().join(PACKAGING).join(suppressions), to, 0o644)?);
+    for suppressions in ["leak-sanitizer.supp", "thread-sanitizer.supp"] {
+        let to = prefix.join(SHARE).join(suppressions);
+        files.push(File::copy(&shell::root().join(PACKAGING).join(suppressions), to, 0o644)?);
+    }
     for (template, folder, name) in [
         ("perfetto_c.pc.in", "pkgconfig", "perfetto_c.pc"),
         ("perfetto_c_v59.pc.in", "pkgconfig", "perfetto_c_v59.pc"),
