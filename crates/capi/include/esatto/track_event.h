@@ -16,7 +16,11 @@
 /* Events. The category is a pointer. The name is not a null pointer. Any number of extras (see
  * below) follow it. If nothing records the category, the name and the extras are not evaluated.
  *
- * A signal handler may trace. If it interrupts a trace point of its thread, its events are dropped.
+ * A signal handler may trace, but only if its signal never arrives while the thread is in malloc or
+ * free, because some events allocate: block the signal there, or raise it yourself. A handler that
+ * breaks this rule can stop the program for ever. If the handler interrupts a trace point of its
+ * thread, its events are dropped.
+ *
  * A trace point is no cancellation point (pthread_cancel). A slice of a cancelled thread ends if
  * the code is compiled with -fexceptions. */
 

@@ -18,7 +18,11 @@
 // `const char*` or a std::string. Any number of extras (see below) follow it. If nothing records
 // the category, the name and the extras are not evaluated.
 //
-// A signal handler may trace. If it interrupts a trace point of its thread, its events are dropped.
+// A signal handler may trace, but only if its signal never arrives while the thread is in malloc or
+// free, because some events allocate: block the signal there, or raise it yourself. A handler that
+// breaks this rule can stop the program for ever. If the handler interrupts a trace point of its
+// thread, its events are dropped.
+//
 // A trace point is no cancellation point (pthread_cancel).
 
 // (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
