@@ -262,14 +262,14 @@ impl RecordingSession {
         let flushing = self.client.send_message::<method::Flush>(&request, None);
         self.flushing = Some(flushing.map_err(|e| self.lost(e))?);
         self.awaited.on_flush(Instant::now());
-        let deadline = Instant::now() + self.timeouts.flush;
+        let mut deadline = Instant::now() + self.timeouts.flush;
         while self.flushing.is_some() && !self.has_ended() {
             match self.next_reply(deadline, progress) {
                 Ok(reply) if Some(reply.request_id) == self.flushing => {
                     self.flushing = None;
                     return Ok(reply.success);
                 }
-                Ok(reply) => self.on_reply(&reply)?,
+                Ok(reply) => deadline += self.on_other_reply(&reply)?,
                 Err(IpcError::Timeout) => return Ok(false),
                 Err(e) => return Err(self.lost(e)),
             }
@@ -284,9 +284,10 @@ impl RecordingSession {
         self.send::<method::DisableTracing>().map_err(|e| self.lost(e))?;
         let begun = Instant::now();
         self.awaited.on_stop(begun);
+        let mut deadline = begun + self.timeouts.stop;
         while !self.has_ended() {
-            match self.next_reply(begun + self.timeouts.stop, progress) {
-                Ok(reply) => self.on_reply(&reply)?,
+            match self.next_reply(deadline, progress) {
+                Ok(reply) => deadline += self.on_other_reply(&reply)?,
                 Err(e @ IpcError::Timeout) => return Err(Failure::new("the service did not end the session", e)),
                 Err(e) => return Err(self.lost(e)),
             }
@@ -359,6 +360,14 @@ impl RecordingSession {
                 other => return other,
             }
         }
+    }
+
+    /// Takes another reply than the wanted one. Returns the time that this took: it is no wait for
+    /// the service, whose reply may be there.
+    fn on_other_reply(&mut self, reply: &Reply) -> Result<Duration, Failure> {
+        let begun = Instant::now();
+        self.on_reply(reply)?;
+        Ok(begun.elapsed())
     }
 
     /// Waits for the answer to the question about the programs, if there is one. A trace does not
