@@ -86,9 +86,13 @@ impl Summary {
         if let Some(duration) = self.duration_ns() {
             writeln!(f, "Duration  {}", time(duration))?;
         }
+        let states = match self.states {
+            0 => String::new(),
+            n => format!(", {n} changes of state"),
+        };
         writeln!(
             f,
-            "Contents  {} processes, {} threads, {} slices ({} of them instants), {} counter values, {} flows, {} annotations",
+            "Contents  {} processes, {} threads, {} slices ({} of them instants), {} counter values, {} flows, {} annotations{states}",
             self.processes.len(),
             self.thread_count(),
             self.slices.count,

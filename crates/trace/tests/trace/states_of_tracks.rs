@@ -1,7 +1,7 @@
 //! States of tracks. The rules are those of the trace processor of v58; v52 knows no states.
 
-use esatto_trace::Engine;
 use esatto_trace::tables::Table as _;
+use esatto_trace::{Engine, Summary};
 
 use crate::common::Maker;
 
@@ -64,6 +64,8 @@ fn a_state_lasts_until_the_next_one() {
     let expected = [("idle", 100, 50), ("busy", 150, 20), ("idle", 200, -1)];
     let expected = expected.map(|(name, ts, dur)| format!("{kind} {name} {ts} {dur} 0"));
     assert_eq!(states(&maker), expected);
+    let summary = Summary::read(&maker.0[..]).to_string();
+    assert!(summary.contains(" 0 annotations, 4 changes of state\n"), "{summary}");
 }
 
 #[test]
