@@ -171,7 +171,7 @@ impl ArgTable {
         if args.is_empty() {
             return None;
         }
-        let [hash, second] = self.keys.each_ref().map(|keys| hash_of(args, keys));
+        let [hash, second] = hashes_of(args, &self.keys);
         if let Some(set) = self.sets.find(hash, |set| set.hash == second) {
             return Some(set.row);
         }
@@ -179,7 +179,7 @@ impl ArgTable {
         self.starts.push(self.args.len(), args.len());
         self.args.extend(args);
         let Self { args: list, starts, sets, keys } = self;
-        let first_hash = |set: &Set| hash_of(set_at(list, starts, set.row), &keys[0]);
+        let first_hash = |set: &Set| hashes_of(set_at(list, starts, set.row), keys)[0];
         sets.insert_unique(hash, Set { hash: second, row: set }, first_hash);
         Some(set)
     }
@@ -218,13 +218,17 @@ fn set_at<'t>(args: &'t [Arg], starts: &Starts, set: Row) -> &'t [Arg] {
     &args[set.index()..starts.end(set.index(), args.len())]
 }
 
-fn hash_of(args: &[Arg], keys: &DefaultHashBuilder) -> u64 {
-    let mut hasher = keys.build_hasher();
+fn hashes_of(args: &[Arg], keys: &[DefaultHashBuilder; 2]) -> [u64; 2] {
+    let mut hashers = keys.each_ref().map(DefaultHashBuilder::build_hasher);
     for arg in args {
-        hasher.write_u64(u64::from(arg.key.number()) << 32 | u64::from(arg.flat_key.number()));
-        hasher.write_u64(arg.value.bits() ^ u64::from(arg.value.tag()).rotate_right(8));
+        let name = u64::from(arg.key.number()) << 32 | u64::from(arg.flat_key.number());
+        let value = arg.value.bits() ^ u64::from(arg.value.tag()).rotate_right(8);
+        for hasher in &mut hashers {
+            hasher.write_u64(name);
+            hasher.write_u64(value);
+        }
     }
-    hasher.finish()
+    hashers.map(|hasher| hasher.finish())
 }
 
 impl Table for ArgTable {
