@@ -1,5 +1,6 @@
 //! Connections to services (`docs/spec/c-abi.md` §4).
 
+use core::mem;
 use core::time::Duration;
 
 use esatto::raw::{self, StaticMutex};
@@ -18,7 +19,8 @@ struct InitArgs {
     machine_id: u32,
 }
 
-/// Never dropped, because the SDK hands over the last events itself when the process ends.
+/// The first one; all are alike. Never dropped, because the SDK hands over the last events itself
+/// when the process ends.
 static TRACING: StaticMutex<Option<&'static Tracing>> = StaticMutex::new(None);
 
 /// Switches the library off in the child of a fork, where tracing is off.
@@ -33,7 +35,10 @@ fn init(args: Ref<'_, InitArgs>, backend: impl FnOnce(Builder) -> Builder) {
     // Also if the start fails below, because the program has done its part.
     set_initialised();
     match backend(Tracing::builder().shared_memory(size_kb, 0)).start() {
-        Ok(tracing) => *TRACING.lock() = Some(Box::leak(Box::new(tracing))),
+        Ok(tracing) => match &mut *TRACING.lock() {
+            Some(_) => mem::forget(tracing),
+            first => *first = Some(Box::leak(Box::new(tracing))),
+        },
         Err(error) => diagnostics::say(error),
     }
 }

@@ -62,6 +62,7 @@ fn leaks_with_the_installed_suppressions() {
         let leaks = reports("leak", "LSAN_OPTIONS");
         assert!(leaks.len() == 1 && leaks[0].ends_with(" 77 byte(s) leaked in 1 allocation(s)."), "{leaks:#?}");
         assert_eq!(reports("", "").len(), 1, "the suppressions are needed");
+        assert_eq!(reports("stay", ""), [""; 0]);
         Ok(())
     });
 }

@@ -1,6 +1,7 @@
 /* A program that records events and forks: for LeakSanitizer, which looks at the end of the child.
  *
- * With the argument "leak", the child also leaks memory of its own. */
+ * With the argument "leak", the child also leaks memory of its own. With "stay", nothing forks, and
+ * the library is initialised more than once. */
 
 #define _GNU_SOURCE
 
@@ -24,6 +25,11 @@ int main(int argc, char** argv) {
   struct esatto_config config = {.buffer_kb = 1024};
   struct PerfettoTracingSessionImpl* session = esatto_session_start(ESATTO_IN_PROCESS, &config);
   { ESATTO_SLICE(&net, "answer", ESATTO_ARG("request", 1)); }
+  if (argc > 1 && !strcmp(argv[1], "stay")) {
+    esatto_init(ESATTO_IN_PROCESS);
+    esatto_init(ESATTO_IN_PROCESS | ESATTO_SYSTEM);
+    return esatto_session_finish(session, "forks.pftrace");
+  }
   pid_t child = fork();
   if (child == 0) {
     if (argc > 1 && !strcmp(argv[1], "leak")) leak();
