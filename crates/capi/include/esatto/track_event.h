@@ -10,7 +10,8 @@
 #define ESATTO_CATEGORY(...) ESATTO_CATEGORY_(__VA_ARGS__, NULL, NULL)
 #define ESATTO_CATEGORY_(name, about, ...) {&perfetto_atomic_false, NULL, {name, about, (const char*[]){__VA_ARGS__}, 0}}
 
-/* Registers categories, which are given as pointers. Call it after esatto_init. */
+/* Registers categories, which are given as pointers. Call it after esatto_init. Each shared object
+ * registers those that it uses, because it may have copies of its own. */
 #define ESATTO_REGISTER(...) esatto_register_categories((struct esatto_category* const[]){__VA_ARGS__, NULL})
 
 /* Events. The category is a pointer. The name is not a null pointer. Any number of extras (see

@@ -62,7 +62,8 @@
 namespace esatto {
 
 // A category: name, description, tags. Define it outside functions, best as `inline` in a header.
-// It is initialised at compile time.
+// It is initialised at compile time. Each shared object registers those that it uses: with hidden
+// visibility or dlopen it has copies of its own.
 //
 //   inline esatto::Category net{"net", "What goes over the network"};
 class Category : public esatto_category {
