@@ -14,6 +14,7 @@ use super::lanes::LaneGroups;
 use super::origins::Origins;
 use super::processes::Processes;
 use super::proto_descriptors::ProtoTypes;
+use super::recent_sets::RecentSets;
 use super::scheduling_state::Scheduling;
 use super::slices::Slices;
 use super::stacks::Heaps;
@@ -70,6 +71,9 @@ pub(crate) struct Context {
     pub(crate) kernel_events: KernelEvents,
     /// Memory for the arguments of an event.
     pub(crate) kernel_args: Vec<Arg>,
+    /// Arguments of switches, and of wake-ups of the compact form.
+    pub(crate) switch_sets: RecentSets,
+    pub(crate) waking_sets: RecentSets,
     pub(crate) processes: Processes,
     pub(crate) tracks: TrackIndex,
     pub(crate) event_tracks: EventTracks,

@@ -100,16 +100,17 @@ impl Context {
 
     fn push_raw_at(&mut self, place: Place, name: Option<Symbol>, args: &mut Vec<Arg>) {
         let utid = self.processes.thread(&mut self.tables, place.machine, place.tid);
-        self.push_raw(place.ts, (place.machine, place.cpu), (utid, name), args, 0);
+        self.push_raw(place.ts, (place.machine, place.cpu), (utid, name), 0, |context| context.tables.args.add(args));
     }
 
+    /// Adds the row of an event. `arguments` adds its arguments.
     pub(super) fn push_raw(
         &mut self,
         ts: i64,
         (machine, cpu): (u32, u32),
         (utid, name): (Row, Option<Symbol>),
-        args: &mut Vec<Arg>,
         common_flags: u32,
+        arguments: impl FnOnce(&mut Self) -> Option<Row>,
     ) {
         self.list_cpu(machine, cpu);
         let cpu = self.unique_cpu(machine, cpu);
@@ -118,7 +119,7 @@ impl Context {
         if self.kernel_events.are_left_out {
             return;
         }
-        let arg_set_id = self.tables.args.add(args);
+        let arg_set_id = arguments(self);
         self.tables.ftrace_event.push(FtraceEventRow { ts, name, cpu, utid, arg_set_id, common_flags });
     }
 

@@ -86,6 +86,8 @@ impl Tokenizer {
         let strings = &mut self.context.tables.strings;
         let comms: Vec<Symbol> = compact.intern_table().map(|comm| strings.add(comm)).collect();
         let comm = |index: u32| comms.get(index as usize).copied();
+        let (mut latest, mut events) = (self.latest, 0);
+        let sorter = self.sorter(machine);
         let mut ts = 0_u64;
         let switches = compact
             .switch_timestamp()
@@ -96,7 +98,9 @@ impl Tokenizer {
         for ((((delta, state), pid), prio), index) in switches {
             ts = ts.wrapping_add(delta);
             let Ok(ts) = i64::try_from(ts) else { continue };
-            self.push_ftrace(ts, machine, queue, |record| {
+            latest = latest.max(ts);
+            events += 1;
+            sorter.push(ts, queue, |record| {
                 record.kind(Kind::CompactSwitch);
                 record.number(u64::from(cpu));
                 record.signed(state);
@@ -117,7 +121,9 @@ impl Tokenizer {
             ts = ts.wrapping_add(delta);
             let flags = flags.next();
             let Ok(ts) = i64::try_from(ts) else { continue };
-            self.push_ftrace(ts, machine, queue, |record| {
+            latest = latest.max(ts);
+            events += 1;
+            sorter.push(ts, queue, |record| {
                 record.kind(Kind::CompactWaking);
                 record.number(u64::from(cpu));
                 record.signed(i64::from(pid));
@@ -127,12 +133,7 @@ impl Tokenizer {
                 record.number(flags.map_or(0, |flags| u64::from(flags) + 1));
             });
         }
-    }
-
-    /// Passes an event of the compact form to the sorter.
-    fn push_ftrace(&mut self, ts: i64, machine: u32, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
-        self.survey.ftrace_events += 1;
-        self.latest = self.latest.max(ts);
-        self.sorter(machine).push(ts, queue, write);
+        self.latest = latest;
+        self.survey.ftrace_events += events;
     }
 }

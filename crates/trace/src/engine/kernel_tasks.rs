@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::kernel_event::{Event, Place};
 use super::processes::NameSource;
+use super::recent_sets::{RecentSets, Values, both};
 use super::record::Get;
 use super::scheduling::Switch;
 use crate::string_table::Symbol;
@@ -48,13 +49,36 @@ impl Context {
             ArgValue::Int(switch.next_pid),
             ArgValue::Int(switch.next_prio),
         ];
-        let args = names.of_switch.into_iter().zip(values).map(|(key, value)| Arg::new(key, value));
-        let mut list = core::mem::take(&mut self.kernel_args);
-        list.clear();
-        list.extend(args.filter(|_| !self.kernel_events.are_left_out));
+        let key = || {
+            let pids = both(switch.prev_pid, switch.next_pid)?;
+            let prios = both(prev_prio, switch.next_prio)?;
+            let state = u64::from_ne_bytes(switch.prev_state.to_ne_bytes());
+            Some([symbols(switch.prev_comm, switch.next_comm), pids, prios, state])
+        };
         let name = Some(names.sched_switch);
-        self.push_raw(ts, (machine, cpu), (prev_utid, name), &mut list, 0);
-        self.kernel_args = list;
+        self.push_raw(ts, (machine, cpu), (prev_utid, name), 0, |context| {
+            context.kernel_set(|context| &mut context.switch_sets, key(), &names.of_switch, &values)
+        });
+    }
+
+    /// Returns the set of these arguments: one of the recent sets, or from the table.
+    fn kernel_set(
+        &mut self,
+        recent: fn(&mut Self) -> &mut RecentSets,
+        key: Option<Values>,
+        names: &[Symbol],
+        values: &[ArgValue],
+    ) -> Option<Row> {
+        if let Some(known) = key.and_then(|key| recent(self).get(&key)) {
+            return Some(known);
+        }
+        self.kernel_args.clear();
+        self.kernel_args.extend(names.iter().zip(values).map(|(&name, &value)| Arg::new(name, value)));
+        let set = self.tables.args.add(&mut self.kernel_args)?;
+        if let Some(key) = key {
+            recent(self).insert(key, set);
+        }
+        Some(set)
     }
 
     pub(super) fn sched_waking(&mut self, place: Place, event: Event<'_>) {
@@ -132,17 +156,21 @@ impl Context {
         };
         let names = self.kernel_names.scheduler(&mut self.tables.strings);
         let values = [ArgValue::Text(comm), ArgValue::Int(pid), ArgValue::Int(prio), ArgValue::Int(target)];
-        let args = names.of_waking.into_iter().zip(values).map(|(key, value)| Arg::new(key, value));
-        let mut list = core::mem::take(&mut self.kernel_args);
-        list.clear();
-        list.extend(args.filter(|_| !self.kernel_events.are_left_out));
+        let key = || Some([symbols(comm, None), both(pid, target)?, both(prio, 0)?, 0]);
         let name = Some(names.sched_waking);
-        self.push_raw(ts, (machine, cpu), (waker, name), &mut list, flags.unwrap_or(0));
-        self.kernel_args = list;
+        self.push_raw(ts, (machine, cpu), (waker, name), flags.unwrap_or(0), |context| {
+            context.kernel_set(|context| &mut context.waking_sets, key(), &names.of_waking, &values)
+        });
         if only_raw {
             return;
         }
         let wakee = self.processes.thread(&mut self.tables, machine, pid);
         self.wake(ts, wakee, Some(waker), flags.or(Some(0)));
     }
+}
+
+/// Returns two texts as one value.
+fn symbols(a: Option<Symbol>, b: Option<Symbol>) -> u64 {
+    let number = |symbol: Option<Symbol>| symbol.map_or(0, |symbol| u64::from(symbol.number()));
+    number(a) << 32 | number(b)
 }

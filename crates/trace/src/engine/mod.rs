@@ -46,6 +46,7 @@ mod process_statistics;
 mod processes;
 mod proto_args;
 mod proto_descriptors;
+mod recent_sets;
 mod record;
 mod scheduling;
 mod scheduling_gaps;

@@ -234,8 +234,7 @@ impl Near {
     pub fn get(&self, index: usize) -> i64 {
         match self.offsets[index] {
             FAR => u32::try_from(index).ok().and_then(|index| self.far.get(&index)).copied().unwrap_or(0),
-            // The base plus the offset may be too large for the type.
-            offset => self.bases[index / ROWS_OF_BASE] + (i64::from(offset) - 1),
+            offset => self.bases[index / ROWS_OF_BASE].wrapping_add(i64::from(offset) - 1),
         }
     }
 
@@ -254,13 +253,18 @@ impl Near {
     }
 
     fn encode(&mut self, index: usize, value: i64) -> u32 {
-        let base = self.bases[index / ROWS_OF_BASE];
-        let offset = value.checked_sub(base).and_then(|offset| offset.checked_add(1));
-        let offset = offset.and_then(|offset| u32::try_from(offset).ok()).unwrap_or(FAR);
-        if offset == FAR {
-            self.far.insert(Row::new(index).number() - 1, value);
+        // The values may be so far apart that this wraps. Then `get` wraps, too.
+        let offset = value.wrapping_sub(self.bases[index / ROWS_OF_BASE]).wrapping_add(1);
+        match u32::try_from(offset) {
+            Ok(offset) if offset != FAR => offset,
+            _ => self.encode_far(index, value),
         }
-        offset
+    }
+
+    #[cold]
+    fn encode_far(&mut self, index: usize, value: i64) -> u32 {
+        self.far.insert(Row::new(index).number() - 1, value);
+        FAR
     }
 }
 
