@@ -5,10 +5,13 @@
 //! it ended, even with Perfetto's SDK.
 
 use crate::guest::{host, loopback_address};
+use core::time::Duration;
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
 use esatto_tests::{Conversation, Harness, Implementation, Peer, Program, Skip, skip, tp, wait_until};
 
 const LARGE: Workload = Workload { threads: 3, rounds: 400, pause_us: 100 };
+
+const ENDLESS: Workload = Workload { threads: 3, rounds: 1 << 40, pause_us: 500 };
 
 /// Emits a few events, and then nothing for longer than the recording takes.
 const STUCK: Workload = Workload { threads: 1, rounds: 2, pause_us: 60_000_000 };
@@ -98,5 +101,29 @@ fn ours_is_scraped_for_their_service() {
     skip(|| {
         Peer::Official.require()?;
         scrape(Implementation::Ours, Implementation::Theirs)
+    });
+}
+
+/// It has an idea of the size of memory that it has not given, and drops chunks beyond.
+#[test]
+fn ours_is_recorded_to_the_end_by_their_service() {
+    skip(|| {
+        let (producer, consumer) = (Implementation::Ours, Implementation::Ours);
+        Conversation { producer, service: Implementation::Theirs, consumer }.require()?;
+        let harness = Harness::new();
+        let address = loopback_address();
+        let _service = host(&harness, Implementation::Theirs, &address);
+        let _application = start(&harness, producer, ENDLESS, &address);
+        let mut recording = harness.record(consumer, "trace", CONFIG);
+        harness.wait_for_sessions(1);
+        std::thread::sleep(Duration::from_secs(4));
+        let trace = recording.stop();
+        let [row] = &tp::rows(&trace, "select min(ts) as first, max(ts) as last, count(*) as number from slice")[..]
+        else {
+            panic!("one row")
+        };
+        let (lasts_ns, number) = (row.int("last") - row.int("first"), row.int("number"));
+        assert!(lasts_ns > 3_000_000_000 && number > 10_000, "{number} slices in {lasts_ns} ns");
+        Ok(())
     });
 }

@@ -30,9 +30,9 @@ pub struct CommitRequest {
 /// Chunk that the service is to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkToMove {
-    /// Page index.
+    /// Page index. It is not sent with `data`.
     pub page: u32,
-    /// Chunk index in the page.
+    /// Chunk index in the page. It is not sent with `data` either.
     pub chunk: u32,
     /// Global id of the buffer. With 0 the service discards the chunk.
     pub target_buffer: u16,
@@ -80,8 +80,11 @@ impl CommitRequest {
     pub fn write_to(&self, message: &mut Message<'_>) {
         for entry in &self.moves {
             let mut m = message.begin(1);
-            m.varint(1, entry.page.into());
-            m.varint(2, entry.chunk.into());
+            // Upstream's service drops an entry whose page is not in memory of the size that it
+            // would have given, even if the bytes are here (§17).
+            let (page, chunk) = if entry.data.is_some() { (0, 0) } else { (entry.page, entry.chunk) };
+            m.varint(1, page.into());
+            m.varint(2, chunk.into());
             m.varint(3, entry.target_buffer.into());
             if let Some(data) = &entry.data {
                 m.bytes(4, data);
