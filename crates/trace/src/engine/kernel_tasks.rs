@@ -69,14 +69,15 @@ impl Context {
         names: &[Symbol],
         values: &[ArgValue],
     ) -> Option<Row> {
-        if let Some(known) = key.and_then(|key| recent(self).get(&key)) {
+        let hash = key.map(|key| recent(self).hash(&key));
+        if let Some(known) = hash.and_then(|hash| recent(self).get(hash)) {
             return Some(known);
         }
         self.kernel_args.clear();
         self.kernel_args.extend(names.iter().zip(values).map(|(&name, &value)| Arg::new(name, value)));
         let set = self.tables.args.add(&mut self.kernel_args)?;
-        if let Some(key) = key {
-            recent(self).insert(key, set);
+        if let Some(hash) = hash {
+            recent(self).insert(hash, set);
         }
         Some(set)
     }

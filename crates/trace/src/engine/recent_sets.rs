@@ -3,11 +3,15 @@
 //! A processor mostly switches between a few threads, so most sets of arguments come again. To find
 //! one here costs less than to make its arguments and to look them up in the table.
 
+use core::hash::{BuildHasher as _, Hasher as _};
+
+use hashbrown::DefaultHashBuilder;
+
 use crate::tables::Row;
 
-/// Number of places at first, and at most.
-const MIN_PLACES: usize = 1 << 10;
-const MAX_PLACES: usize = 1 << 15;
+/// Number of places at first, and at most: half of a processor's own cache.
+const MIN_PLACES: usize = 1 << 8;
+const MAX_PLACES: usize = 1 << 14;
 
 /// The values of all arguments of an event.
 pub(super) type Values = [u64; 4];
@@ -15,35 +19,42 @@ pub(super) type Values = [u64; 4];
 /// Sets of events of one kind. Two events with the same values have the same arguments.
 #[derive(Debug, Default)]
 pub(crate) struct RecentSets {
-    /// A set is in the place that its values give it. A newer one replaces it.
-    places: Vec<(Values, Option<Row>)>,
+    /// A set is in the place that its hash gives it, which holds two. A new one replaces the older.
+    places: Vec<[(u64, Option<Row>); 2]>,
     /// Sets that were not found since there are so many places.
     misses: usize,
+    /// Keys of the hash: an author of a trace cannot make values with the same hash. So the hash
+    /// stands for the values.
+    keys: DefaultHashBuilder,
 }
 
 impl RecentSets {
-    pub(super) fn get(&self, values: &Values) -> Option<Row> {
-        let (found, set) = self.places.get(self.place(values))?;
-        set.filter(|_| found == values)
+    /// Returns the hash of a set's values.
+    pub(super) fn hash(&self, values: &Values) -> u64 {
+        let mut hasher = self.keys.build_hasher();
+        values.iter().for_each(|v| hasher.write_u64(*v));
+        hasher.finish()
+    }
+
+    pub(super) fn get(&self, hash: u64) -> Option<Row> {
+        let [new, old] = self.places.get(self.place(hash))?;
+        if new.0 == hash { new.1 } else { old.1.filter(|_| old.0 == hash) }
     }
 
     /// Remembers a set that was not found.
-    pub(super) fn insert(&mut self, values: Values, set: Row) {
+    pub(super) fn insert(&mut self, hash: u64, set: Row) {
         self.misses += 1;
         if self.misses > self.places.len() && self.places.len() < MAX_PLACES {
             let places = (self.places.len() * 2).max(MIN_PLACES);
-            self.places = vec![([0; 4], None); places];
+            self.places = vec![[(0, None); 2]; places];
             self.misses = 0;
         }
-        let place = self.place(&values);
-        self.places[place] = (values, Some(set));
+        let place = self.place(hash);
+        let [new, old] = &mut self.places[place];
+        *old = core::mem::replace(new, (hash, Some(set)));
     }
 
-    /// The author of a trace can give all sets the same place. Then none is found here.
-    fn place(&self, values: &Values) -> usize {
-        /// An odd number whose bits look random: 2^64 / φ.
-        const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-        let hash = values.iter().fold(0_u64, |hash, v| (hash.rotate_left(23) ^ v).wrapping_mul(MULTIPLIER));
+    fn place(&self, hash: u64) -> usize {
         // The number of places is a power of two.
         (hash >> 40) as usize & self.places.len().wrapping_sub(1)
     }
@@ -63,18 +74,19 @@ mod tests {
     fn a_set_is_found_by_its_own_values_only() {
         let mut sets = RecentSets::default();
         let values = |number: u64| [number % 7, number, number / 3, number % 2];
-        assert_eq!(sets.get(&values(0)), None);
         let mut found = 0;
         for number in 0..200_000_u64 {
-            sets.insert(values(number), Row::new(number as usize));
-            assert_eq!(sets.get(&values(number)), Some(Row::new(number as usize)));
-            let older = number / 2;
-            if let Some(set) = sets.get(&values(older)) {
+            let hash = sets.hash(&values(number));
+            assert_eq!(sets.get(hash), None);
+            sets.insert(hash, Row::new(number as usize));
+            assert_eq!(sets.get(hash), Some(Row::new(number as usize)));
+            let older = number.saturating_sub(number % 10_000);
+            if let Some(set) = sets.get(sets.hash(&values(older))) {
                 assert_eq!(set, Row::new(older as usize));
                 found += 1;
             }
         }
-        assert!(found > 10_000 && sets.places.len() == MAX_PLACES, "{found}");
+        assert!(found > 100_000 && sets.places.len() == MAX_PLACES, "{found}");
     }
 
     #[test]
