@@ -10,6 +10,10 @@
 #error "esatto/trace.h needs gcc or clang: scopes end by __attribute__((cleanup))"
 #endif
 
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include "abi.h"
 
 #ifdef __cplusplus
@@ -62,13 +66,45 @@ struct esatto_category {
   struct PerfettoTeCategoryDescriptor descriptor;
 };
 
+static inline bool esatto_load_(const PERFETTO_ATOMIC(bool)* flag) {
+#ifdef __cplusplus
+  return flag->load(std::memory_order_relaxed);
+#else
+  return atomic_load_explicit(flag, memory_order_relaxed);
+#endif
+}
+
+/* Returns false, for a category whose flag is true because it is not registered. If a session
+ * records events, a line on stderr says so, of the first categories of this source file. A signal
+ * handler may trace, so it does no more. */
+static __attribute__((noinline, cold, unused)) bool esatto_tell_not_registered_(const struct esatto_category* category) {
+  enum { MAX_TOLD = 8 };
+  static const struct esatto_category* told[MAX_TOLD];
+  const PERFETTO_ATOMIC(bool)* any = perfetto_te_any_categories_enabled;
+  const char* name = category->descriptor.name;
+  const char* const parts[] = {"esatto: the category \"", name ? name : "",
+                               "\" is not registered here, so its events are not recorded: call ESATTO_REGISTER (C) or "
+                               "esatto::register_categories (C++) before, in each shared object that has a copy of it\n"};
+  struct iovec line[3];
+  int i;
+  if (!any || !esatto_load_(any)) return false;
+  for (i = 0; i < MAX_TOLD; i++) {
+    const struct esatto_category* none = NULL;
+    if (__atomic_compare_exchange_n(&told[i], &none, category, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) break;
+    if (none == category) return false;
+  }
+  if (i == MAX_TOLD) return false;
+  for (i = 0; i < 3; i++) {
+    line[i].iov_base = (void*)(uintptr_t)parts[i];
+    line[i].iov_len = strlen(parts[i]);
+  }
+  if (writev(STDERR_FILENO, line, 3) < 0) return false;
+  return false;
+}
+
 /* Returns true if a session records the category. Costs one load. */
 static inline bool esatto_is_enabled(const struct esatto_category* category) {
-#ifdef __cplusplus
-  return __builtin_expect(category->enabled->load(std::memory_order_relaxed), false);
-#else
-  return __builtin_expect(atomic_load_explicit(category->enabled, memory_order_relaxed), false);
-#endif
+  return __builtin_expect(esatto_load_(category->enabled) && (category->impl || esatto_tell_not_registered_(category)), false);
 }
 
 /* Registers categories, up to a null pointer, and announces them to the services. Categories that

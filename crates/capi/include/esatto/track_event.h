@@ -5,13 +5,17 @@
 
 #include "track.h"
 
+/* Flag of a category until it is registered. It is true, so that esatto_is_enabled looks closer. */
+static __attribute__((unused)) PERFETTO_ATOMIC(bool) esatto_not_registered_ = true;
+
 /* Initial value of a `struct esatto_category` outside functions: name, description, tags.
  * Description and tags are optional. */
 #define ESATTO_CATEGORY(...) ESATTO_CATEGORY_(__VA_ARGS__, NULL, NULL)
-#define ESATTO_CATEGORY_(name, about, ...) {&perfetto_atomic_false, NULL, {name, about, (const char*[]){__VA_ARGS__}, 0}}
+#define ESATTO_CATEGORY_(name, about, ...) {&esatto_not_registered_, NULL, {name, about, (const char*[]){__VA_ARGS__}, 0}}
 
 /* Registers categories, which are given as pointers. Call it after esatto_init. Each shared object
- * registers those that it uses, because it may have copies of its own. */
+ * registers those that it uses, because it may have copies of its own. A trace point whose category
+ * is not registered says so on stderr while a session records. */
 #define ESATTO_REGISTER(...) esatto_register_categories((struct esatto_category* const[]){__VA_ARGS__, NULL})
 
 /* Events. The category is a pointer. The name is not a null pointer. Any number of extras (see

@@ -61,19 +61,25 @@
 
 namespace esatto {
 
+namespace detail {
+// Flag of a category until it is registered. It is true, so that esatto_is_enabled looks closer.
+inline PERFETTO_ATOMIC(bool) not_registered{true};
+}  // namespace detail
+
 // A category: name, description, tags. Define it outside functions, best as `inline` in a header.
 // It is initialised at compile time. Each shared object registers those that it uses: with hidden
-// visibility or dlopen it has copies of its own.
+// visibility or dlopen it has copies of its own. A trace point whose category is not registered
+// says so on stderr while a session records.
 //
 //   inline esatto::Category net{"net", "What goes over the network"};
 class Category : public esatto_category {
  public:
   constexpr explicit Category(const char* name, const char* about = nullptr)
-      : esatto_category{&perfetto_atomic_false, nullptr, {name, about, nullptr, 0}} {}
+      : esatto_category{&detail::not_registered, nullptr, {name, about, nullptr, 0}} {}
   // The tags end with a null pointer, in an array that lives as long as the category:
   // static const char* tags[] = {"slow", nullptr};
   constexpr Category(const char* name, const char* about, const char** tags)
-      : esatto_category{&perfetto_atomic_false, nullptr, {name, about, tags, 0}} {}
+      : esatto_category{&detail::not_registered, nullptr, {name, about, tags, 0}} {}
   Category(const Category&) = delete;
   Category& operator=(const Category&) = delete;
 

@@ -23,4 +23,5 @@ mod track_events_are_read_as_they_were_written;
 mod tracks_below_groups_are_shown;
 mod tracks_follow_the_process;
 mod tracks_of_levels_are_apart;
+mod unregistered_categories_are_told;
 mod wrong_tracks_are_told;
