@@ -66,7 +66,7 @@ struct esatto_category {
   struct PerfettoTeCategoryDescriptor descriptor;
 };
 
-static inline bool esatto_load_(const PERFETTO_ATOMIC(bool)* flag) {
+static inline bool esatto_load_(PERFETTO_ATOMIC(bool)* flag) {
 #ifdef __cplusplus
   return flag->load(std::memory_order_relaxed);
 #else
@@ -80,7 +80,7 @@ static inline bool esatto_load_(const PERFETTO_ATOMIC(bool)* flag) {
 static __attribute__((noinline, cold, unused)) bool esatto_tell_not_registered_(const struct esatto_category* category) {
   enum { MAX_TOLD = 8 };
   static const struct esatto_category* told[MAX_TOLD];
-  const PERFETTO_ATOMIC(bool)* any = perfetto_te_any_categories_enabled;
+  PERFETTO_ATOMIC(bool)* any = perfetto_te_any_categories_enabled;
   const char* name = category->descriptor.name;
   const char* const parts[] = {"esatto: the category \"", name ? name : "",
                                "\" is not registered here, so its events are not recorded: call ESATTO_REGISTER (C) or "
