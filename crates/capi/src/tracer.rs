@@ -138,6 +138,7 @@ impl Tracer {
             tracer.target.abandon_packet();
             tracer.rest = 0;
             tracer.end_turn();
+            tracer.target.free_packets();
         });
     }
 

@@ -96,6 +96,12 @@ impl Packet {
         self.spilled = 0;
     }
 
+    /// Frees the memory of the packets. The thread ends, and nothing drops this.
+    pub(crate) fn free(&mut self) {
+        self.clear();
+        (self.patches, self.spill) = (Vec::new(), Vec::new());
+    }
+
     /// Forgets the writer, because it was dropped, or because it is the parent's in the child of a
     /// fork. The program may continue to write the packet, without effect.
     pub(crate) fn abandon(&mut self) {

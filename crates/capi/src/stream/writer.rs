@@ -55,6 +55,13 @@ impl Target {
         }
     }
 
+    /// Frees the memory of the packets: see [`Packet::free`].
+    pub(crate) fn free_packets(&mut self) {
+        if let Self::Packet(packet) = self {
+            packet.free();
+        }
+    }
+
     /// Returns the packet if it was begun and not ended.
     pub(crate) fn open_packet(&mut self) -> Option<&mut Packet> {
         match self {
