@@ -15,8 +15,9 @@
 #include "track.h"
 
 // Events. The category is an esatto::Category, or a struct esatto_category of C. The name is a
-// `const char*` or a std::string. Any number of extras (see below) follow it. If nothing records
-// the category, the name and the extras are not evaluated.
+// `const char*` or a std::string, and ends at its first zero byte, as all texts here do. Any number
+// of extras (see below) follow it. If nothing records the category, the name and the extras are not
+// evaluated.
 //
 // A signal handler may trace, but only if its signal never arrives while the thread is in malloc or
 // free, because some events allocate: block the signal there, or raise it yourself. A handler that
@@ -429,9 +430,13 @@ PerfettoTeHlExtra* extra_of(Extra& extra) {
 }
 
 template <class... Extras>
-void emit(const esatto_category& category, int32_t type, const char* name, Extras&&... extras) {
+void emit(PerfettoTeCategoryImpl* category, int32_t type, const char* name, Extras&&... extras) {
   PerfettoTeHlExtra* const all[] = {extra_of(extras)..., nullptr};
-  PerfettoTeHlEmitImpl(category.impl, type, name, all);
+  PerfettoTeHlEmitImpl(category, type, name, all);
+}
+template <class... Extras>
+void emit(const esatto_category& category, int32_t type, const char* name, Extras&&... extras) {
+  emit(category.impl, type, name, extras...);
 }
 
 template <class Name, class... Extras>
@@ -557,7 +562,7 @@ inline PerfettoTeHlExtra not_open{0x45730001};
 // A slice that ends when it goes out of scope. ESATTO_SLICE declares one.
 class [[nodiscard]] Slice {
  public:
-  explicit Slice(esatto_category& category) : category_(esatto_is_enabled(&category) ? &category : nullptr) {}
+  explicit Slice(const esatto_category& category) : category_(esatto_is_enabled(&category) ? category.impl : nullptr) {}
   Slice(const Slice&) = delete;
   Slice& operator=(const Slice&) = delete;
   ~Slice() {
@@ -571,8 +576,8 @@ class [[nodiscard]] Slice {
   template <class Name, class... Extras>
   void begin(const Name& name, Extras&&... extras) {
     (remember(extras), ...);
-    detail::emit_named(*category_, PERFETTO_TE_TYPE_SLICE_BEGIN, name, extras...);
-    if (!track_.header.type) place_ = detail::OpenSlices::here().begin(category_->impl);
+    detail::emit(category_, PERFETTO_TE_TYPE_SLICE_BEGIN, detail::text(name), extras...);
+    if (!track_.header.type) place_ = detail::OpenSlices::here().begin(category_);
     // Not before: an argument may have thrown an exception.
     has_begun_ = true;
   }
@@ -590,9 +595,9 @@ class [[nodiscard]] Slice {
       // It ends where it began: in the sessions that record this category.
       category_name name(*name_);
       *next = name.extra();
-      PerfettoTeHlEmitImpl(category_->impl, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
+      PerfettoTeHlEmitImpl(category_, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
     } else {
-      PerfettoTeHlEmitImpl(category_->impl, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
+      PerfettoTeHlEmitImpl(category_, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
     }
   }
 
@@ -611,7 +616,8 @@ class [[nodiscard]] Slice {
   template <class Extra>
   void remember(const Extra&) {}
 
-  esatto_category* category_;
+  // Null if nothing records it. Never freed.
+  PerfettoTeCategoryImpl* category_;
   bool has_begun_ = false;
   // Its place among the slices of its thread, if it has no track.
   detail::OpenSlices::Place place_{0, 0};

@@ -1,4 +1,5 @@
-/* A program and a library with copies of one category. The trace goes to the file of the argument. */
+/* A program and a library with copies of one category. The trace goes to the file of the first
+ * argument. */
 
 #include "hidden.h"
 

@@ -104,7 +104,7 @@ void dynamic_slices() {
     ESATTO_SLICE(any, "must not be there", esatto::on_named("named", 3), esatto::category_name(std::string("off")));
   }
   {
-    ESATTO_SLICE(any, "slice of a dynamic category", esatto::category_name(std::string("plain")));
+    ESATTO_SLICE(esatto::any_category(), "slice of a dynamic category", esatto::category_name(std::string("plain")));
     ESATTO_INSTANT(net, "inside 2");
   }
   try {
