@@ -80,14 +80,13 @@ static inline bool esatto_load_(PERFETTO_ATOMIC(bool)* flag) {
 static __attribute__((noinline, cold, unused)) bool esatto_tell_not_registered_(const struct esatto_category* category) {
   enum { MAX_TOLD = 8 };
   static const struct esatto_category* told[MAX_TOLD];
-  PERFETTO_ATOMIC(bool)* any = perfetto_te_any_categories_enabled;
   const char* name = category->descriptor.name;
   const char* const parts[] = {"esatto: the category \"", name ? name : "",
                                "\" is not registered here, so its events are not recorded: call ESATTO_REGISTER (C) or "
                                "esatto::register_categories (C++) before, in each shared object that has a copy of it\n"};
   struct iovec line[3];
   int i;
-  if (!any || !esatto_load_(any)) return false;
+  if (!esatto_load_(perfetto_te_any_categories_enabled)) return false;
   for (i = 0; i < MAX_TOLD; i++) {
     const struct esatto_category* none = NULL;
     if (__atomic_compare_exchange_n(&told[i], &none, category, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) break;
@@ -102,9 +101,13 @@ static __attribute__((noinline, cold, unused)) bool esatto_tell_not_registered_(
   return false;
 }
 
-/* Returns true if a session records the category. Costs one load. */
+/* Returns true if a session records the category. Costs one load, and two more before the category
+ * is registered. */
 static inline bool esatto_is_enabled(const struct esatto_category* category) {
-  return __builtin_expect(esatto_load_(category->enabled) && (category->impl || esatto_tell_not_registered_(category)), false);
+  if (__builtin_expect(!esatto_load_(category->enabled), true)) return false;
+  if (category->impl) return true;
+  /* Null in a program that was never initialised. */
+  return perfetto_te_any_categories_enabled && esatto_tell_not_registered_(category);
 }
 
 /* Registers categories, up to a null pointer, and announces them to the services. Categories that
