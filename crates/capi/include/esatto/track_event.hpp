@@ -616,7 +616,7 @@ class [[nodiscard]] Slice {
   template <class Extra>
   void remember(const Extra&) {}
 
-  // Null if nothing records it. Never freed.
+  // Null if nothing records it.
   PerfettoTeCategoryImpl* category_;
   bool has_begun_ = false;
   // Its place among the slices of its thread, if it has no track.
