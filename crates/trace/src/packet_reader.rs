@@ -396,8 +396,20 @@ fn may_be_compressed(packet: &[u8]) -> bool {
     const fn first_byte(number: u32) -> u8 {
         wire::tag(number, WireType::LengthDelimited).to_le_bytes()[0] | 0x80
     }
-    packet.contains(&const { first_byte(field::COMPRESSED_PACKETS) })
-        || packet.contains(&const { first_byte(field::ZSTD_COMPRESSED_PACKETS) })
+    const TAGS: [u8; 2] = [first_byte(field::COMPRESSED_PACKETS), first_byte(field::ZSTD_COMPRESSED_PACKETS)];
+    let (Some(first), Some(last)) = (packet.first_chunk(), packet.last_chunk()) else {
+        return packet.iter().any(|byte| TAGS.contains(byte));
+    };
+    // Eight bytes at once. The last ones may be looked at twice.
+    let has_tag = |word: &[u8; 8]| TAGS.iter().any(|&tag| has_byte(u64::from_ne_bytes(*word), tag));
+    has_tag(first) || has_tag(last) || packet[8..].chunks_exact(8).filter_map(<[u8]>::first_chunk).any(has_tag)
+}
+
+/// Returns whether a word has a byte of this value.
+fn has_byte(word: u64, byte: u8) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let zeros = word ^ (ONES * u64::from(byte));
+    zeros.wrapping_sub(ONES) & !zeros & (ONES << 7) != 0
 }
 
 impl<R: Read> Layer<R> {
@@ -559,4 +571,29 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
     let found = found.or_else(|| is_list.then_some(JSON));
     let text = || head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace());
     found.or_else(|| Some(if text() { "it looks like a text" } else { "it is of an unknown kind" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_compressed_packets_are_seen_anywhere() {
+        let tags = [field::COMPRESSED_PACKETS, field::ZSTD_COMPRESSED_PACKETS]
+            .map(|number| wire::tag(number, WireType::LengthDelimited).to_le_bytes()[0] | 0x80);
+        for length in 0..40 {
+            // Neighbours of the tags are none.
+            for filling in [0, 0x7f, 0xff, tags[0] - 1, tags[0] + 1, tags[1] - 1, tags[1] + 1] {
+                let mut packet = vec![filling; length];
+                assert!(tags.contains(&filling) || !may_be_compressed(&packet), "{length} of {filling}");
+                for at in 0..length {
+                    for tag in tags {
+                        packet[at] = tag;
+                        assert!(may_be_compressed(&packet), "{tag} at {at} of {length}");
+                    }
+                    packet[at] = filling;
+                }
+            }
+        }
+    }
 }

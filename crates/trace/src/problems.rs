@@ -81,10 +81,16 @@ impl Problems {
         self.add(problem, 1);
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, problem: Problem, number: u64) {
         if number > 0 {
-            *self.0.entry(problem).or_default() += number;
+            self.add_some(problem, number);
         }
+    }
+
+    #[cold]
+    fn add_some(&mut self, problem: Problem, number: u64) {
+        *self.0.entry(problem).or_default() += number;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Problem, u64)> + '_ {

@@ -69,8 +69,9 @@ pub(crate) struct Context {
     pub(crate) problems: Problems,
     pub(crate) details: EventDetails,
     pub(crate) kernel_events: KernelEvents,
-    /// Memory for the arguments of an event.
+    /// Memory for the arguments of a kernel event, and of a track event.
     pub(crate) kernel_args: Vec<Arg>,
+    pub(crate) spare_args: Vec<Arg>,
     /// Arguments of switches, and of wake-ups of the compact form.
     pub(crate) switch_sets: RecentSets,
     pub(crate) waking_sets: RecentSets,

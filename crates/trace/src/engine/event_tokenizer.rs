@@ -144,10 +144,10 @@ impl Tokenizer {
             }
         }
         if event.flows.is_empty() {
-            event.flows = old_flows;
+            event.flows.append(&mut old_flows);
         }
         if event.terminating.is_empty() {
-            event.terminating = old_terminating;
+            event.terminating.append(&mut old_terminating);
         }
         let mut detail = context.details.are_kept.then(|| EventDetail {
             machine,

@@ -96,6 +96,11 @@ pub(super) enum Time {
     Unknown(ClockKey, i64),
 }
 
+/// Returns the sorter of a machine.
+fn sorter<'s>(sorters: &'s mut BTreeMap<u32, Sorter>, machine: u32, limit: usize, file: &SpillFile) -> &'s mut Sorter {
+    sorters.entry(machine).or_insert_with(|| Sorter::new(limit, file.clone()))
+}
+
 impl Tokenizer {
     pub(crate) fn new(sort_memory: usize, plan: &MergePlan) -> Self {
         Self {
@@ -294,9 +299,7 @@ impl Tokenizer {
                     return;
                 };
                 if self.read_event(payload, sequence, machine) {
-                    let event = core::mem::take(&mut self.event);
-                    self.push(machine, time, MAIN_QUEUE, |out| event.put(out));
-                    self.event = event;
+                    self.push_event(machine, time);
                 }
             }
             packet_field::TRACK_DESCRIPTOR => {
@@ -388,6 +391,22 @@ impl Tokenizer {
         self.note_reference_time(payload, sequence);
     }
 
+    /// Passes the event that was read to the sorter.
+    fn push_event(&mut self, machine: u32, time: Time) {
+        let Self { event, sorters, sort_memory, spill_file, pending, .. } = self;
+        match time {
+            Time::Known(ts) => {
+                let sorter = sorter(sorters, machine, *sort_memory, spill_file);
+                sorter.push(ts, MAIN_QUEUE, |out| event.put(out));
+            }
+            Time::Unknown(clock, absolute) => {
+                let mut record = Vec::new();
+                event.put(&mut record);
+                pending.push(Pending { machine, clock, absolute, record });
+            }
+        }
+    }
+
     /// Passes a record to the sorter.
     pub(super) fn push(&mut self, machine: u32, time: Time, queue: Queue, write: impl FnOnce(&mut Vec<u8>)) {
         match time {
@@ -401,9 +420,7 @@ impl Tokenizer {
     }
 
     pub(super) fn sorter(&mut self, machine: u32) -> &mut Sorter {
-        let limit = self.sort_memory;
-        let file = &self.spill_file;
-        self.sorters.entry(machine).or_insert_with(|| Sorter::new(limit, file.clone()))
+        sorter(&mut self.sorters, machine, self.sort_memory, &self.spill_file)
     }
 
     fn describe(&mut self, payload: &[u8], sequence: usize, machine: u32, time: Option<Time>, pid: Option<i64>) {

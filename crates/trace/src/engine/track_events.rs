@@ -50,7 +50,13 @@ impl Context {
         let legacy = event.legacy.unwrap_or_default();
         let owner = self.event_owner(machine, event, &legacy, generation);
         let slice = match owner {
-            Some(owner) => self.import_event_of(owner, (ts, machine), event, legacy, generation),
+            Some(owner) => {
+                let mut args = core::mem::take(&mut self.spare_args);
+                args.clone_from(&event.args);
+                let slice = self.import_event_of(owner, (ts, machine), event, legacy, generation, &mut args);
+                self.spare_args = args;
+                slice
+            }
             None => {
                 self.stats.count("track_event_parser_errors");
                 self.problems.count(Problem::MissingAncestor);
@@ -74,7 +80,8 @@ impl Context {
         }
     }
 
-    /// Imports an event. Returns the slice that it began or ended.
+    /// Imports an event. Returns the slice that it began or ended. `args` are its arguments, to
+    /// which others are added.
     fn import_event_of(
         &mut self,
         mut owner: Owner,
@@ -82,6 +89,7 @@ impl Context {
         event: &TrackEventRecord,
         legacy: LegacyRecord,
         generation: Generation,
+        args: &mut Vec<Arg>,
     ) -> Option<Row> {
         let has_owner = match legacy.phase {
             b'b' | b'e' | b'n' | b'S' | b'T' | b'p' | b'F' => {
@@ -101,8 +109,7 @@ impl Context {
             self.stats.count("track_event_parser_errors");
             return None;
         }
-        let mut args = event.args.clone();
-        self.add_late_arguments(event, &mut args);
+        self.add_late_arguments(event, args);
         if let Some(writer) = owner.writer {
             let key = self.symbol(WRITER_KEY);
             if args.iter().all(|arg| arg.key != key) {
@@ -114,7 +121,7 @@ impl Context {
             let row = LogRow { ts, utid: Some(utid), prio: log.priority, tag: log.tag, msg: log.body };
             self.tables.android_logs.push(row);
         }
-        let imported = self.import_phase((ts, machine), event, &legacy, owner, &mut args, generation);
+        let imported = self.import_phase((ts, machine), event, &legacy, owner, args, generation);
         let Ok(slice) = imported else {
             self.stats.count("track_event_parser_errors");
             return None;
