@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{Format, Output, OutputError, Session, SqlError};
+use crate::{Format, Output, OutputError, Prepared, Session, SqlError};
 use futures::StreamExt as _;
 
 /// The reason why statements did not run to their end.
@@ -27,16 +27,32 @@ pub(crate) struct Counts {
     pub(crate) rows: usize,
 }
 
+/// Runs all statements of a text, the last ones of a session, and writes their rows.
+pub(crate) async fn last_answer(
+    session: &Session,
+    sql: &str,
+    format: Format,
+    path: Option<&Path>,
+) -> Result<Counts, Stop> {
+    let statements = session.prepare(sql).map_err(Stop::Sql)?;
+    session.end_after(statements.len());
+    run(session, &statements, format, path).await
+}
+
 /// Runs all statements of a text, and writes their rows.
 pub(crate) async fn answer(session: &Session, sql: &str, format: Format, path: Option<&Path>) -> Result<Counts, Stop> {
     let statements = session.prepare(sql).map_err(Stop::Sql)?;
+    run(session, &statements, format, path).await
+}
+
+async fn run(session: &Session, statements: &[Prepared], format: Format, path: Option<&Path>) -> Result<Counts, Stop> {
     if statements.is_empty() {
         return Err(Stop::Usage("the SQL has no statement".to_owned()));
     }
-    session.expect(&statements);
+    session.expect(statements);
     let mut target = Target::open(path)?;
     let mut counts = Counts::default();
-    for statement in &statements {
+    for statement in statements {
         let Some(mut answer) = session.run(statement).await.map_err(Stop::Sql)? else { continue };
         counts.results += 1;
         if counts.results > 1 && !format.can_repeat() {

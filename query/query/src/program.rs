@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::answer::{Stop, answer};
+use crate::answer::{Stop, last_answer};
 use crate::args::Args;
 pub use crate::args::parse_size;
 use crate::lake_args::{ExportArgs, LakeArgs};
@@ -133,7 +133,7 @@ fn run(args: &Args, connect: Option<Connect>) -> Result<ExitCode, Failure> {
     }
     let (in_task, output) = (std::sync::Arc::clone(&session), args.output.clone());
     let text = sql.clone();
-    let task = runtime.spawn(async move { answer(&in_task, &text, format, output.as_deref()).await });
+    let task = runtime.spawn(async move { last_answer(&in_task, &text, format, output.as_deref()).await });
     let done = runtime.block_on(task).map_err(|error| format!("a thread failed: {error}"))?;
     report_notes(remote.as_deref());
     let has_defects = report_defects(&session, remote.as_deref());

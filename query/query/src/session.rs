@@ -1,6 +1,7 @@
 //! A session: tables, views and functions over traces, and the statements on them.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::AsArray as _;
@@ -66,6 +67,8 @@ pub struct Session {
     aggregates: HashSet<String>,
     parameters: Mutex<Parameters>,
     views: Mutex<HashSet<&'static str>>,
+    /// Statements that will be run, if their number is known.
+    expected: AtomicUsize,
     remote: Option<Arc<dyn Remote>>,
 }
 
@@ -182,6 +185,7 @@ impl Session {
             aggregates,
             parameters: Mutex::default(),
             views: Mutex::default(),
+            expected: AtomicUsize::new(0),
             remote: options.remote.clone(),
         })
     }
@@ -260,6 +264,12 @@ impl Session {
         leaves_out
     }
 
+    /// Promises that so many statements will be run, and no other: then the last one need not keep
+    /// traces open. Others may be run nevertheless: then traces are read again.
+    pub fn end_after(&self, statements: usize) {
+        self.expected.store(statements, Ordering::Release);
+    }
+
     /// As [`Self::prepare`], with further parameters for this text alone. Those of `?` and `$1`
     /// have the names 1, 2, and so on.
     ///
@@ -296,6 +306,9 @@ impl Session {
         }
         let mut statement = statement.clone();
         self.evaluate_arguments(&mut statement).await.map_err(|error| self.sql_error(&error))?;
+        let one_less = |expected: usize| expected.checked_sub(1);
+        let expected = self.expected.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        self.traces.begin_statement(expected == Ok(1));
         let answer = self.plan_and_run(statement).await;
         answer.map_err(|error| self.sql_error(&error))
     }

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array};
 use arrow::compute::take;
@@ -117,6 +118,7 @@ impl TableProvider for TraceTable {
             let scan = TraceScan::new(Arc::clone(&self.traces), traces, self.table, columns, times)?;
             return builder.build(scan, limit);
         }
+        self.traces.note_scan();
         let part = |traces: Vec<usize>, part: (usize, usize)| -> Arc<dyn PartitionStream> {
             Arc::new(TraceScan {
                 traces: Arc::clone(&self.traces),
@@ -126,6 +128,7 @@ impl TableProvider for TraceTable {
                 columns: columns.clone(),
                 times: times.clone(),
                 part,
+                was_read: Arc::default(),
             })
         };
         let parts: Vec<Arc<dyn PartitionStream>> = match traces[..] {
@@ -199,6 +202,7 @@ pub struct TraceScan {
     columns: Vec<usize>,
     times: RangeInclusive<i64>,
     part: (usize, usize),
+    was_read: Arc<AtomicBool>,
 }
 
 impl PartitionStream for TraceScan {
@@ -208,6 +212,10 @@ impl PartitionStream for TraceScan {
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let part = self.clone();
+        // Recursive statements read the same rows again and again.
+        if self.was_read.swap(true, Ordering::AcqRel) {
+            self.traces.keep_open();
+        }
         // A trace is opened when the one before has been read.
         let batches = self.numbers.clone().into_iter().flat_map(move |number| part.read(number));
         let schema = Arc::clone(&self.schema);
@@ -234,7 +242,7 @@ impl TraceScan {
     ) -> Result<Self> {
         let schema = with_trace_columns(&esatto_tables::schema(table));
         let schema = Arc::new(schema.project(&columns)?);
-        Ok(Self { traces, numbers, table, schema, columns, times, part: (0, 1) })
+        Ok(Self { traces, numbers, table, schema, columns, times, part: (0, 1), was_read: Arc::default() })
     }
 
     /// Returns the traces.
@@ -280,7 +288,7 @@ impl TraceScan {
     }
 
     fn read(&self, number: usize) -> ScanBatches {
-        match self.traces.open(number) {
+        match self.traces.open_for_scan(number) {
             Some(trace) => self.read_trace(&trace, number),
             None => Box::new(std::iter::empty()),
         }

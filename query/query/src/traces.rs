@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::SystemTime;
 
@@ -36,6 +36,16 @@ pub struct Traces {
     arg_types: OnceLock<HashMap<String, ArgTypes>>,
     /// Traces are read without the table of kernel events.
     is_part: AtomicBool,
+    once: Once,
+}
+
+/// Tells that traces are read once only, so that none needs to stay open.
+#[derive(Debug, Default)]
+struct Once {
+    /// So far nothing has needed a trace again.
+    is_likely: AtomicBool,
+    /// Tables of the statement that read traces.
+    scans: AtomicUsize,
 }
 
 /// The lake that has the tables instead of the traces.
@@ -153,6 +163,7 @@ impl Traces {
             lake: None,
             arg_types: OnceLock::new(),
             is_part: AtomicBool::new(false),
+            once: Once::default(),
         })
     }
 
@@ -173,7 +184,16 @@ impl Traces {
         };
         let files = paths.map(file).collect();
         let (folder, pool) = (Some(folder.to_owned()), Arc::clone(pool));
-        Self { files, broken, folder, pool, lake: None, arg_types: OnceLock::new(), is_part: AtomicBool::new(false) }
+        Self {
+            files,
+            broken,
+            folder,
+            pool,
+            lake: None,
+            arg_types: OnceLock::new(),
+            is_part: AtomicBool::new(false),
+            once: Once::default(),
+        }
     }
 
     /// The traces of a lake, which have tables only.
@@ -186,6 +206,7 @@ impl Traces {
             lake: Some(LakeSide::default()),
             arg_types: OnceLock::new(),
             is_part: AtomicBool::new(false),
+            once: Once::default(),
         }
     }
 
@@ -227,6 +248,25 @@ impl Traces {
     /// Reads traces whole from now on, also those that have been read without kernel events.
     pub(crate) fn require_kernel_events(&self) {
         self.is_part.store(false, Ordering::Release);
+    }
+
+    /// Begins a statement. After the last one, traces that only one of its tables reads need not
+    /// stay open: memory does not grow with their number.
+    pub(crate) fn begin_statement(&self, is_last: bool) {
+        self.once.scans.store(0, Ordering::Release);
+        self.once.is_likely.store(is_last && !self.pool.outlives_queries, Ordering::Release);
+    }
+
+    /// Notes that a table of the statement will read traces.
+    pub(crate) fn note_scan(&self) {
+        if self.once.scans.fetch_add(1, Ordering::AcqRel) > 0 {
+            self.keep_open();
+        }
+    }
+
+    /// Lets traces stay open.
+    pub(crate) fn keep_open(&self) {
+        self.once.is_likely.store(false, Ordering::Release);
     }
 
     /// Returns the number of traces.
@@ -282,8 +322,14 @@ impl Traces {
         }
     }
 
-    /// Returns a trace; `None` if it is broken and has no rows.
+    /// Returns a trace; `None` if it is broken and has no rows. It stays open.
     pub fn open(&self, number: usize) -> Option<Arc<OpenTrace>> {
+        self.keep_open();
+        self.open_for_scan(number)
+    }
+
+    /// As [`Self::open`], for the rows of a table: it stays open only if others may need it.
+    pub(crate) fn open_for_scan(&self, number: usize) -> Option<Arc<OpenTrace>> {
         let file = self.files.get(&number)?;
         let mut state = lock(&file.state);
         let version = if self.pool.outlives_queries { version(&file.location) } else { None };
@@ -321,6 +367,9 @@ impl Traces {
         }
         let trace = Arc::new(trace);
         state.open = Arc::downgrade(&trace);
+        if self.once.is_likely.load(Ordering::Acquire) {
+            return Some(trace);
+        }
         lock(&self.pool.cache).insert(Arc::clone(&trace), self.pool.memory_limit);
         Some(trace)
     }
@@ -478,4 +527,46 @@ pub fn find_files(arguments: &[String]) -> Result<(Vec<PathBuf>, bool), String> 
     let mut files: Vec<(PathBuf, usize)> = files.into_iter().collect();
     files.sort_by_key(|(_, order)| *order);
     Ok((files.into_iter().map(|(path, _)| path).collect(), has_pattern || arguments.len() > 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Session};
+
+    /// Runs a statement over three traces, the last one, and returns how many of them stay open.
+    fn open_after(sql: &str, statements: usize) -> usize {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces");
+        let names = ["official-v56-deflate", "official-v56-track-events", "official-v56-process-and-sys-stats"];
+        let paths = names.map(|name| folder.join(format!("{name}.pftrace"))).to_vec();
+        let traces = Traces::new(paths, Broken::Keep, 1 << 30).expect("there are few traces");
+        let session = Session::new(traces, &Options::default()).expect("a session");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        session.end_after(statements);
+        let statement = &session.prepare(sql).expect("it is SQL")[0];
+        let answer = runtime.block_on(session.run(statement)).expect("it runs").expect("it has rows");
+        let batches = runtime.block_on(datafusion::physical_plan::common::collect(answer.rows)).expect("rows");
+        assert!(batches.iter().any(|batch| batch.num_rows() > 0), "{sql}");
+        lock(&session.traces().pool.cache).traces.len()
+    }
+
+    #[test]
+    fn traces_that_are_read_once_do_not_stay_open() {
+        assert_eq!(open_after("select count(*) from slice", 1), 0);
+        // Others may come.
+        assert_eq!(open_after("select count(*) from slice", 2), 3);
+        assert_eq!(open_after("select count(*) from slice", 0), 3);
+    }
+
+    #[test]
+    fn traces_that_are_read_again_stay_open() {
+        for sql in [
+            "select count(*) from slice s join track t on s.track_id = t.id",
+            "select (select count(*) from slice) + (select count(*) from thread) as n",
+            "select extract_arg(arg_set_id, 'debug.round') from slice",
+            "with recursive r(n) as (select 1 union all select distinct n + 1 from r, slice where n < 3) select n from r",
+        ] {
+            assert_eq!(open_after(sql, 1), 3, "{sql}");
+        }
+    }
 }

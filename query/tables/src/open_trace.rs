@@ -24,7 +24,9 @@ const BLOCK_BYTES: u32 = 1 << 26;
 /// A trace that the engine has read.
 #[derive(Debug)]
 pub struct OpenTrace {
-    engine: Engine,
+    /// On the heap, because it is large: those who knew the trace keep its place until they forget
+    /// it.
+    engine: Box<Engine>,
     number: u32,
     texts: OnceLock<StringViewArray>,
     keys: OnceLock<HashMap<String, esatto_trace::Symbol>>,
@@ -125,7 +127,7 @@ impl OpenTrace {
     /// The number is not less than [`MAX_TRACES`].
     pub fn new(engine: Engine, number: u32) -> Self {
         assert!(number < MAX_TRACES, "trace {number}: there can be {MAX_TRACES}");
-        Self { engine, number, texts: OnceLock::new(), keys: OnceLock::new() }
+        Self { engine: Box::new(engine), number, texts: OnceLock::new(), keys: OnceLock::new() }
     }
 
     /// Returns the engine.
