@@ -21,16 +21,21 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::missing_sorts::MissingSorts;
+
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Returns the rules of the physical optimizer.
 pub(crate) fn rules() -> Vec<Rule> {
-    let rule = |rule: Rule| match rule.name() {
-        "FilterPushdown" => None,
-        "FilterPushdown(Post)" => Some(Arc::new(UnlessNamesRepeat(rule)) as Rule),
-        _ => Some(rule),
+    let rules = |rule: Rule| -> Vec<Rule> {
+        match rule.name() {
+            "FilterPushdown" => Vec::new(),
+            "FilterPushdown(Post)" => vec![Arc::new(UnlessNamesRepeat(rule))],
+            "SanityCheckPlan" => vec![Arc::new(MissingSorts), rule],
+            _ => vec![rule],
+        }
     };
-    PhysicalOptimizer::new().rules.into_iter().filter_map(rule).collect()
+    PhysicalOptimizer::new().rules.into_iter().flat_map(rules).collect()
 }
 
 /// A rule for plans in which no name occurs twice.

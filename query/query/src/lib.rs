@@ -35,6 +35,7 @@ mod lake_commands;
 mod lake_slices;
 mod lake_table;
 mod memberships;
+mod missing_sorts;
 mod needed_tables;
 mod open;
 mod output;
