@@ -22,15 +22,18 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::missing_sorts::MissingSorts;
+use crate::text_groups::TextGroups;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// Returns the rules of the physical optimizer.
-pub(crate) fn rules() -> Vec<Rule> {
+/// Returns the rules of the physical optimizer. Plans that are not `is_local` run elsewhere, and
+/// have operators of DataFusion only.
+pub(crate) fn rules(is_local: bool) -> Vec<Rule> {
     let rules = |rule: Rule| -> Vec<Rule> {
         match rule.name() {
             "FilterPushdown" => Vec::new(),
             "FilterPushdown(Post)" => vec![Arc::new(UnlessNamesRepeat(rule))],
+            "SanityCheckPlan" if is_local => vec![Arc::new(MissingSorts), Arc::new(TextGroups), rule],
             "SanityCheckPlan" => vec![Arc::new(MissingSorts), rule],
             _ => vec![rule],
         }

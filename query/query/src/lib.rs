@@ -50,6 +50,7 @@ mod sql_error;
 mod syntax;
 mod table_arguments;
 mod table_functions;
+mod text_groups;
 mod trace_table;
 mod traces;
 mod views;

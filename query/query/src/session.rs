@@ -164,7 +164,7 @@ impl Session {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc();
         let runtime = runtime.map_err(|error| SqlError::new(error.to_string()))?;
         let builder = SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();
-        let builder = builder.with_physical_optimizer_rules(filter_pushdown::rules());
+        let builder = builder.with_physical_optimizer_rules(filter_pushdown::rules(options.remote.is_none()));
         let builder = match &options.remote {
             Some(remote) => remote.set_up(builder),
             None => builder,
