@@ -20,6 +20,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 
 use crate::missing_sorts::MissingSorts;
 use crate::text_groups::TextGroups;
@@ -33,6 +34,7 @@ pub(crate) fn rules(is_local: bool) -> Vec<Rule> {
         match rule.name() {
             "FilterPushdown" => Vec::new(),
             "FilterPushdown(Post)" => vec![Arc::new(UnlessNamesRepeat(rule))],
+            "aggregate_statistics" => vec![Arc::new(UnlessFiltered(rule))],
             "SanityCheckPlan" if is_local => vec![Arc::new(MissingSorts), Arc::new(TextGroups), rule],
             "SanityCheckPlan" => vec![Arc::new(MissingSorts), rule],
             _ => vec![rule],
@@ -55,6 +57,29 @@ impl PhysicalOptimizerRule for UnlessNamesRepeat {
             Ok(if repeats { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         if repeats { Ok(plan) } else { self.0.optimize(plan, config) }
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+/// A rule for plans whose aggregates have no filter. The one that takes counts from statistics
+/// forgets the columns of filtered counts.
+#[derive(Debug)]
+struct UnlessFiltered(Rule);
+
+impl PhysicalOptimizerRule for UnlessFiltered {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_filtered = |node: &Arc<dyn ExecutionPlan>| {
+            let aggregate = node.downcast_ref::<AggregateExec>();
+            aggregate.is_some_and(|aggregate| aggregate.filter_expr().iter().any(Option::is_some))
+        };
+        if plan.exists(|node| Ok(is_filtered(node)))? { Ok(plan) } else { self.0.optimize(plan, config) }
     }
 
     fn name(&self) -> &str {

@@ -3,7 +3,8 @@
 //! DataFusion moves a condition below an aggregate if its columns are groups, and so also one
 //! without columns: `(SELECT count(*) FROM a) > 0`, or `c = 3` if the column `c` is a constant.
 //! Below an aggregate without groups it leaves out the rows that are counted, but the row of the
-//! count stays. A limit of one row between both keeps the condition above.
+//! count stays. So it does with the condition of a join that it finds to be false. A limit of one
+//! row between both keeps the condition above.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
@@ -12,23 +13,42 @@ use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan, LogicalPlan
 
 /// Keeps such conditions where they are, in a plan and in the subqueries in it.
 pub(crate) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let rewritten = plan.transform_up_with_subqueries(|node| {
-        let LogicalPlan::Filter(filter) = &node else { return Ok(Transformed::no(node)) };
-        let is_foreign = split_conjunction(&filter.predicate).into_iter().any(has_only_subqueries);
-        if !(is_foreign || has_constant(&filter.input)?) || refers_outside(&filter.input)? {
-            return Ok(Transformed::no(node));
-        }
-        let input = filter.input.as_ref().clone().transform_down(|node| match node {
-            LogicalPlan::Aggregate(Aggregate { ref group_expr, .. }) if group_expr.is_empty() => {
-                let limited = LogicalPlanBuilder::from(node).limit(0, Some(1))?.build()?;
-                Ok(Transformed::new(limited, true, TreeNodeRecursion::Jump))
+    let rewritten = plan.transform_up_with_subqueries(|node| match &node {
+        LogicalPlan::Filter(filter) => {
+            let is_foreign = split_conjunction(&filter.predicate).into_iter().any(has_only_subqueries);
+            if !(is_foreign || has_constant(&filter.input)?) || refers_outside(&filter.input)? {
+                return Ok(Transformed::no(node));
             }
-            node => Ok(Transformed::no(node)),
-        })?;
-        let filter = Filter::try_new(filter.predicate.clone(), input.data.into())?;
-        Ok(Transformed::yes(LogicalPlan::Filter(filter)))
+            let input = limited(&filter.input)?;
+            let filter = Filter::try_new(filter.predicate.clone(), input.data.into())?;
+            Ok(Transformed::yes(LogicalPlan::Filter(filter)))
+        }
+        LogicalPlan::Join(join) if join.filter.is_some() => {
+            if refers_outside(&join.left)? || refers_outside(&join.right)? {
+                return Ok(Transformed::no(node));
+            }
+            let (left, right) = (limited(&join.left)?, limited(&join.right)?);
+            if !left.transformed && !right.transformed {
+                return Ok(Transformed::no(node));
+            }
+            let mut join = join.clone();
+            (join.left, join.right) = (left.data.into(), right.data.into());
+            Ok(Transformed::yes(LogicalPlan::Join(join)))
+        }
+        _ => Ok(Transformed::no(node)),
     })?;
     Ok(rewritten.data)
+}
+
+/// Puts a limit above the aggregates without groups of a plan.
+fn limited(plan: &LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    plan.clone().transform_down(|node| match node {
+        LogicalPlan::Aggregate(Aggregate { ref group_expr, .. }) if group_expr.is_empty() => {
+            let limited = LogicalPlanBuilder::from(node).limit(0, Some(1))?.build()?;
+            Ok(Transformed::new(limited, true, TreeNodeRecursion::Jump))
+        }
+        node => Ok(Transformed::no(node)),
+    })
 }
 
 /// Returns whether a condition has no column, and a value that is known only later.

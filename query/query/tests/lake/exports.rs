@@ -51,6 +51,17 @@ fn a_filter_stays_on_its_side_of_a_join() {
     assert_eq!(csv(&[&lake.to_string_lossy()], sql), expected);
 }
 
+/// DataFusion alone takes counts from the catalogue and then misses the filtered one.
+#[test]
+fn counts_that_are_filtered_have_their_rows() {
+    let lake = folder("filtered").join("lake");
+    export(&[&trace(TRACE)], &lake, &[]);
+    let sql = "select sum(n) as s, count(*) filter (where n < 0) as m from (select count(*) as n from track)";
+    let expected = csv(&[&trace(TRACE)], sql);
+    assert!(expected.ends_with(",0\n"), "{expected}");
+    assert_eq!(csv(&[&lake.to_string_lossy()], sql), expected);
+}
+
 /// DataFusion alone takes the first column of the answer for a key here, and sorts by no other.
 #[test]
 fn rows_are_sorted_by_all_columns() {

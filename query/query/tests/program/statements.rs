@@ -170,3 +170,18 @@ fn orders_in_aggregates_hold_behind_joins() {
         assert_eq!(all, format!("n,l\n0,{}\n", 300 * 5 - 1), "{threads} threads");
     }
 }
+
+/// DataFusion moves a condition that is always false below the aggregate, whose row then stays.
+#[test]
+fn joins_on_false_conditions_have_no_rows() {
+    for condition in ["1 = 2", "'e' in ('work', 'a')", "null"] {
+        let sql = format!(
+            "select n * (n % t.utid) as x from (select count(*) as n from slice)
+             left join thread t on {condition} where t.utid < 100"
+        );
+        assert_eq!(csv(&sql), "", "{sql}");
+        let sql =
+            format!("select n, t.utid as u from (select count(*) as n from slice) left join thread t on {condition}");
+        assert_eq!(csv(&sql), "1503,\n", "{sql}");
+    }
+}
