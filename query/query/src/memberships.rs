@@ -53,8 +53,9 @@ fn part_of_condition(part: Expr, input: &LogicalPlan) -> Result<Expr> {
     if is_alone {
         return Ok(part);
     }
+    let excludes = matches!(&part, Expr::InSubquery(_) | Expr::Not(_));
     let rewritten = part.transform_up(|expr| match expr {
-        Expr::InSubquery(membership) => match with_null(&membership, input)? {
+        Expr::InSubquery(membership) => match with_null(&membership, input, excludes)? {
             Some(expr) => Ok(Transformed::yes(expr)),
             None => Ok(Transformed::no(Expr::InSubquery(membership))),
         },
@@ -70,14 +71,16 @@ fn is_set_for_all(membership: &InSubquery) -> bool {
     membership.subquery.outer_ref_columns.is_empty() && !membership.expr.column_refs().is_empty()
 }
 
-/// Returns an expression that is NULL where `x IN (SELECT …)` is; `None` if it never is.
-fn with_null(membership: &InSubquery, input: &LogicalPlan) -> Result<Option<Expr>> {
+/// Returns an expression that is NULL where `x IN (SELECT …)` is; `None` if it never is, unless the
+/// condition `excludes` rows: the join that knows of NULL would take NULL in a condition on the
+/// outer query for a value that is unknown.
+fn with_null(membership: &InSubquery, input: &LogicalPlan, excludes: bool) -> Result<Option<Expr>> {
     let InSubquery { expr: value, subquery, negated } = membership;
     let column = Expr::Column(Column::from(subquery.subquery.schema().qualified_field(0)));
     let is_nullable = value.nullable(input.schema())? || column.nullable(subquery.subquery.schema())?;
     let is_plain =
         !value.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_))))?;
-    if !is_nullable || !is_plain {
+    if !is_plain || !(is_nullable || excludes) {
         return Ok(None);
     }
     // The value as a subquery sees it.
@@ -106,6 +109,9 @@ fn with_null(membership: &InSubquery, input: &LogicalPlan) -> Result<Option<Expr
     };
     let own = &subquery.outer_ref_columns;
     let is_found = exists(Some(column.clone().eq(seen.data)), &outer)?;
+    if !is_nullable {
+        return Ok(Some(if *negated { Expr::Not(Box::new(is_found)) } else { is_found }));
+    }
     let is_unknown =
         (value.as_ref().clone().is_null().and(exists(None, own)?)).or(exists(Some(column.is_null()), own)?);
     let mut choice = when(is_found, lit(!negated)).when(is_unknown, lit(ScalarValue::Boolean(None)));

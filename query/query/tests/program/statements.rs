@@ -185,3 +185,14 @@ fn joins_on_false_conditions_have_no_rows() {
         assert_eq!(csv(&sql), "1503,\n", "{sql}");
     }
 }
+
+/// DataFusion takes NULL in the condition on the outer query for an unknown member.
+#[test]
+fn rows_without_a_partner_are_in_no_set() {
+    let from = "from slice a left join thread b on a.id = b.utid + 100000";
+    let set = "(select 'x' from thread c where c.utid = b.utid)";
+    assert_eq!(csv(&format!("select count(*) as n {from} where 'x' not in {set}")), "1503\n");
+    assert_eq!(csv(&format!("select count(*) as n {from} where not ('x' in {set})")), "1503\n");
+    assert_eq!(csv(&format!("select count(*) as n {from} where 'x' in {set}")), "0\n");
+    assert_eq!(csv(&format!("select count(*) as n {from} where not ('x' not in {set})")), "0\n");
+}
