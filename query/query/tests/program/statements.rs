@@ -196,3 +196,34 @@ fn rows_without_a_partner_are_in_no_set() {
     assert_eq!(csv(&format!("select count(*) as n {from} where 'x' in {set}")), "0\n");
     assert_eq!(csv(&format!("select count(*) as n {from} where not ('x' not in {set})")), "0\n");
 }
+
+/// Groups of one text have a way of their own. A second group, which is the same in all rows, takes
+/// DataFusion's.
+#[test]
+fn groups_of_one_text_are_those_of_texts() {
+    let texts = [
+        "name",
+        "case when depth = 0 then null else name end",
+        "concat(name, ' with a text that does not fit into a view')",
+        "cast(id as varchar)",
+        "concat('the slice with the number ', cast(id as varchar))",
+        "''",
+    ];
+    for text in texts {
+        for condition in ["true", "dur < 0", "depth > 0"] {
+            let ask = |groups: &str, threads: &str| {
+                let sql = format!(
+                    "select text, count(*) as n, count(dur) filter (where dur > 5000) as m, sum(dur) as s,
+                        min(ts) as a, max(name) as b, avg(depth) as c
+                     from (select {text} as text, depth * 0 as zero, * from slice) where {condition}
+                     group by {groups} order by text"
+                );
+                rows(&[&trace(TRACE), &sql, "--threads", threads, "--format", "csv"])
+            };
+            let expected = ask("text, zero", "1");
+            for threads in ["1", "3"] {
+                assert_eq!(ask("text", threads), expected, "{text} where {condition}, {threads} threads");
+            }
+        }
+    }
+}
