@@ -27,8 +27,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 
 use numbers::TextNumbers;
 
-/// Rows after which an aggregation that makes hardly fewer groups than rows no longer collects
-/// them.
+/// Rows after which groups are passed on, if they are hardly fewer than the rows.
 const TRIAL_ROWS: usize = 100_000;
 
 /// Replaces the first stage of aggregations by one text.
@@ -239,6 +238,7 @@ impl Groups {
             columns.extend(function.values.state(EmitTo::All)?);
         }
         self.memory.free();
+        self.rows = 0;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
         let starts = (0..rows).step_by(rows_of_batch.max(1));
         Ok(starts.map(|start| batch.slice(start, rows_of_batch.min(rows - start))).collect())
