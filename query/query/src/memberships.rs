@@ -53,7 +53,11 @@ fn part_of_condition(part: Expr, input: &LogicalPlan) -> Result<Expr> {
     if is_alone {
         return Ok(part);
     }
-    let excludes = matches!(&part, Expr::InSubquery(_) | Expr::Not(_));
+    let excludes = match &part {
+        Expr::InSubquery(_) => true,
+        Expr::Not(inner) => matches!(**inner, Expr::InSubquery(_)),
+        _ => false,
+    };
     let rewritten = part.transform_up(|expr| match expr {
         Expr::InSubquery(membership) => match with_null(&membership, input, excludes)? {
             Some(expr) => Ok(Transformed::yes(expr)),
